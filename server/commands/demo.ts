@@ -20,8 +20,10 @@ readArguments('demo');
 
 const dataDir = createTemporaryFolder('space-service-demo-');
 // Exits immediately, even while the demo is being prepared. `serve` would finish requests first. Not with `once`,
-// because Ctrl+C causes two signals: one from the terminal and one from npm.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(0));
+// because Ctrl+C causes two signals: one from the terminal and one from npm. A closed terminal sends SIGHUP.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => process.exit(0));
+}
 
 await runProgram(async () => {
   const config = await configForDemo();

@@ -65,7 +65,8 @@ export async function openExistingDatabase(location: Location): Promise<Engine> 
 /**
  * Writes a consistent copy of the configured database, also while the service runs.
  * @param target a file that is missing or empty
- * @throws OperatorError if the database is missing, cannot be copied or is on a PostgreSQL server
+ * @throws OperatorError if the database is missing or empty, belongs to another program, cannot be copied or is on a
+ *   PostgreSQL server
  */
 export async function copyDatabase(location: Location, target: string): Promise<void> {
   await (await kindOf(location)).copy(location, target);

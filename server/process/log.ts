@@ -1,16 +1,32 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { type Logger, pino } from 'pino';
+import { type Logger, type LoggerOptions, pino } from 'pino';
 import type { Config } from '../config.ts';
 import { version } from '../contract.ts';
 import { describeDatabase } from '../database/open.ts';
 
-/** Opens the log: one JSON object per line on standard output, without secrets. */
+/** Maximum size of the lines that wait to be written. Further lines are dropped. */
+const MAX_PENDING_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Opens the log: one JSON object per line on standard output, without secrets. If a line cannot be written, for example
+ * on a full disk, it is written with a later one.
+ */
 export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
-  return pino({
+  const output = pino.destination({ dest: 1, sync: false, maxLength: MAX_PENDING_BYTES });
+  const { flushSync } = output;
+  // Without a listener, the error would end the process. But first, pino would call `flushSync`, which retries forever.
+  output.on('error', () => {
+    output.flushSync = () => {};
+  });
+  output.on('write', () => {
+    output.flushSync = flushSync;
+  });
+  const options: LoggerOptions = {
     level: logLevel,
     // `busboyOptions`: at level trace, the multipart parser logs all headers.
     redact: ['req.headers.authorization', 'busboyOptions.headers', 'err.parameters'],
-  });
+  };
+  return pino(options, output);
 }
 
 /** Logs the version and the data folder. An unexpected `database: new` reveals a mistyped DATA_DIR. */

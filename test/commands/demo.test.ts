@@ -89,4 +89,13 @@ describe('npm run demo', () => {
     expect((await demo.result).code).toBe(0);
     expect(existsSync(data)).toBe(false);
   });
+
+  test('deletes its files when its terminal is closed', async () => {
+    await using demo = startCommand('commands/demo', [], { TMPDIR: folder, PORT: '0' });
+    await expect.poll(demo.stdout).toContain('person30@example.com');
+    const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.stdout())?.[1] ?? '';
+    demo.child.kill('SIGHUP');
+    await demo.exited;
+    expect(existsSync(data)).toBe(false);
+  });
 });

@@ -220,6 +220,25 @@ describe.each(commands)('%s', (command) => {
 });
 
 describe('backup', () => {
+  test('keeps the earlier backup if the database is empty or belongs to another program', async () => {
+    const file = join(folder, 'copy');
+    expect(await write('backup', file)).toMatchObject({ code: 0 });
+    const backup = await readFile(file);
+    const other = join(folder, 'other');
+    await mkdir(other);
+    await writeFile(databaseFile(other), '');
+    expect(await refuse('backup', file, other)).toContain(`${databaseFile(other)} is empty.`);
+    expect((await stat(databaseFile(other))).size).toBe(0);
+
+    const notes = new Sqlite(databaseFile(other));
+    notes.exec('CREATE TABLE notes (text TEXT)');
+    notes.close();
+    const before = await readFile(databaseFile(other));
+    expect(await refuse('backup', file, other)).toContain('is the database of another program');
+    expect(await readFile(databaseFile(other))).toEqual(before);
+    expect(await readFile(file)).toEqual(backup);
+  });
+
   test('rejects a file beside the write-ahead log of another database', async () => {
     const file = join(folder, 'copy');
     await writeFile(`${file}-wal`, 'changes');

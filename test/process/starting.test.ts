@@ -200,3 +200,10 @@ test.each(['1', '2'])(
     expect(response?.headers.get('content-type')).toBe('application/problem+json');
   },
 );
+
+test('serves requests and stops while its log cannot be written, as on a full disk', async () => {
+  const toFullDisk = ['sh', '-c', 'exec "$@" > /dev/full', 'sh'];
+  await using server = await startServer({ LOG_LEVEL: 'info' }, toFullDisk);
+  expect(await statusOf(`${server.url}/api/spaces/search?q=tea`)).toBe(200);
+  expect(await server.stop()).toBe(0);
+});

@@ -8,6 +8,7 @@ import { copyFile } from './copy.ts';
 import { explainFailure } from './errors.ts';
 import { acquireFileLock } from './file-lock.ts';
 import { databaseFile, lockFile, rateLimitsFile } from './location.ts';
+import { readAppliedMigrations } from './migrate.ts';
 import { openSqlite } from './open.ts';
 import { openSqliteRateLimitStore } from './rate-limit-store.ts';
 
@@ -81,7 +82,14 @@ export const sqlite: DatabaseKind = {
   },
 
   async copy(location, target) {
-    await copyFile(existingFile(location), target);
+    const file = existingFile(location);
+    // With a wrong DATA_DIR, the copy could replace a backup of the service.
+    if (readAppliedMigrations(file).length === 0) {
+      throw new OperatorError(
+        `${file} is empty. Set DATA_DIR to the folder of the service's data.`,
+      );
+    }
+    await copyFile(file, target);
   },
 
   async compact(location) {

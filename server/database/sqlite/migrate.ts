@@ -14,6 +14,20 @@ import { withPlainConnection } from './open-file.ts';
  */
 export function isMigrated(file: string): boolean {
   if (!existsSync(file)) return false;
+  const applied = readAppliedMigrations(file);
+  if (applied.some((name) => !Object.hasOwn(migrations, name))) {
+    throw new OperatorError(
+      `${file} was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.`,
+    );
+  }
+  return applied.length === Object.keys(migrations).length;
+}
+
+/**
+ * Returns the names of the migrations of an existing file; none if it is empty. Does not change the file.
+ * @throws OperatorError if it belongs to another program
+ */
+export function readAppliedMigrations(file: string): string[] {
   return withPlainConnection(file, (sqlite) => {
     const tables = readStrings(sqlite, 'SELECT DISTINCT tbl_name FROM sqlite_schema');
     const applied = tables.includes('kysely_migration')
@@ -22,12 +36,7 @@ export function isMigrated(file: string): boolean {
     if (foreignTables(tables, applied, Object.keys(migrations)).length > 0) {
       throw new OperatorError(`${file} is the database of another program.`);
     }
-    if (applied.some((name) => !Object.hasOwn(migrations, name))) {
-      throw new OperatorError(
-        `${file} was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.`,
-      );
-    }
-    return applied.length === Object.keys(migrations).length;
+    return applied;
   });
 }
 
