@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
@@ -46,12 +47,9 @@ test.each(['1', '2'])(
     const { child, url, port } = server;
     // The last line of the request is still missing, so it is pending.
     const pending = connect(port, '127.0.0.1');
-    pending.setEncoding('utf8').write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
+    pending.write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
     await once(pending, 'connect');
-    let response = '';
-    pending.on('data', (data: string) => {
-      response += data;
-    });
+    const response = text(pending);
 
     child.kill('SIGINT');
     child.kill('SIGINT');
@@ -62,7 +60,7 @@ test.each(['1', '2'])(
     child.kill('SIGTERM');
     pending.write('\r\n');
     expect(await server.stop()).toBe(0);
-    expect(response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
+    expect(await response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
   },
 );
 
