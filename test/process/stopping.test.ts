@@ -43,7 +43,8 @@ test('exits with EX_CONFIG if its workers do, and prints their error', async () 
 test.each(['1', '2'])(
   'reports not ready, finishes pending requests and exits on a signal, with WORKERS=%s',
   async (WORKERS) => {
-    await using server = await startServer({ WORKERS });
+    // While it drains, it still accepts the requests below.
+    await using server = await startServer({ WORKERS, DRAIN_SECONDS: '3' });
     const { child, url, port } = server;
     // The last line of the request is still missing, so it is pending.
     const pending = connect(port, '127.0.0.1');
