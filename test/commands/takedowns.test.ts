@@ -9,7 +9,7 @@ import { uploadAvatar } from '../support/avatar.ts';
 import { clientOf, type Person, register } from '../support/client.ts';
 import { completeCommand, runCommand } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
-import { type Server, startServer } from '../support/server.ts';
+import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
 describe('The commands for takedowns', () => {
@@ -31,7 +31,7 @@ describe('The commands for takedowns', () => {
   const getProfile = () => api.getProfile({ client: mallory.client });
 
   beforeAll(async () => {
-    server = await startServer();
+    server = await startServer(WITHOUT_LOAD_SHEDDING);
     mallory = await register(server.url, 'mallory');
     reporter = await register(server.url, 'reporter');
     const space = await createSpace(mallory, { title: 'Bargains' });

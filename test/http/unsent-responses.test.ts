@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { limitUnsentResponses } from '../../server/http/unsent-responses.ts';
@@ -18,8 +17,11 @@ async function startServer() {
   limitUnsentResponses(app, 100 * MEBIBYTE);
   app.get('/large', async () => Buffer.alloc(LARGE_BYTES, 'x'));
   app.get('/failing', async () => Buffer.alloc(LARGE_BYTES, 'x'));
-  app.addHook('onSend', async ({ url }, reply) => {
-    if (url === '/failing' && reply.statusCode === 200) throw new Error('Too late');
+  let notifyRequest = () => {};
+  app.addHook('onSend', async ({ url }, { statusCode }) => {
+    if (statusCode !== 200) return;
+    notifyRequest();
+    if (url === '/failing') throw new Error('Too late');
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const port = Number(new URL(url).port);
@@ -27,9 +29,12 @@ async function startServer() {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.on('error', () => {}).pause();
     await once(socket, 'connect');
+    // The requests of a test are answered in order, and before any response is read.
+    const answered = new Promise<void>((resolve) => {
+      notifyRequest = resolve;
+    });
     socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-    // The requests of a test begin in order.
-    await sleep(20);
+    await answered;
     return socket;
   };
   /** Returns whether each response arrives completely. */

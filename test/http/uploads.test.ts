@@ -237,7 +237,7 @@ describe('a connection', () => {
     expect(outcomes).toEqual([]);
     client.socket.destroy();
     await expect.poll(() => outcomes).toEqual(['invalid_request']);
-    await expectWithinOneSecond(app.close());
+    await expectWithinTenSeconds(app.close());
   });
 
   test('that closes before the upload is read ends the request', async () => {
@@ -256,7 +256,7 @@ describe('a connection', () => {
     await client.write(body);
     expect((await client.readResponse())?.status).toBe(400);
     await expect.poll(() => sockets[0]?.bytesRead).toBeGreaterThan(body.length);
-    await expectWithinOneSecond(app.close());
+    await expectWithinTenSeconds(app.close());
   });
 });
 
@@ -271,7 +271,7 @@ describe('drain', () => {
     await client.write(head('PUT', '/', { 'Content-Length': 1_000 }));
     await client.write('part of it');
     expect((await client.readResponse())?.body).toContain('refused');
-    await expectWithinOneSecond(client.closed);
+    await expectWithinTenSeconds(client.closed);
     expect(performance.now() - startedAt).toBeGreaterThan(90);
   });
 });
@@ -309,7 +309,7 @@ async function send(body: FormData | string | Buffer, type = FORM_TYPE) {
     method: 'PUT',
     body: Buffer.isBuffer(body) ? new Uint8Array(body) : body,
     ...(body instanceof FormData ? {} : { headers: { 'Content-Type': type } }),
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(30_000),
   });
   const result = (await response.json()) as Record<string, unknown>;
   return { status: response.status, ...result } as Record<string, unknown>;
@@ -323,9 +323,10 @@ function createChunk(data: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${data.length.toString(16)}\r\n`), data, Buffer.from('\r\n')]);
 }
 
-async function expectWithinOneSecond(task: Promise<unknown>): Promise<void> {
+/** Less than the timeouts of the server, and enough for a busy machine. */
+async function expectWithinTenSeconds(task: Promise<unknown>): Promise<void> {
   const late = Symbol('late');
-  expect(await Promise.race([task, sleep(1000, late)])).not.toBe(late);
+  expect(await Promise.race([task, sleep(10_000, late)])).not.toBe(late);
 }
 
 function sha256(bytes: Buffer): string {

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import Sqlite from 'better-sqlite3';
@@ -42,16 +43,14 @@ test('exits with EX_CONFIG if its workers do, and prints their error', async () 
 test.each(['1', '2'])(
   'reports not ready, finishes pending requests and exits on a signal, with WORKERS=%s',
   async (WORKERS) => {
-    await using server = await startServer({ WORKERS });
+    // While it drains, it still accepts the requests below.
+    await using server = await startServer({ WORKERS, DRAIN_SECONDS: '3' });
     const { child, url, port } = server;
     // The last line of the request is still missing, so it is pending.
     const pending = connect(port, '127.0.0.1');
-    pending.setEncoding('utf8').write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
+    pending.write('GET /healthz HTTP/1.1\r\nHost: a\r\n');
     await once(pending, 'connect');
-    let response = '';
-    pending.on('data', (data: string) => {
-      response += data;
-    });
+    const response = text(pending);
 
     child.kill('SIGINT');
     child.kill('SIGINT');
@@ -62,7 +61,7 @@ test.each(['1', '2'])(
     child.kill('SIGTERM');
     pending.write('\r\n');
     expect(await server.stop()).toBe(0);
-    expect(response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
+    expect(await response).toMatch(/^HTTP\/1\.1 200.*connection: close.*"ok"/is);
   },
 );
 
