@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Client } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SpaceUpdate } from '../../generated/types.gen.ts';
@@ -11,7 +11,10 @@ import { randomIntegers } from '../support/random.ts';
 import { comparePages, itemsOf } from './pages.ts';
 import { fuzzedQueries, fuzzedTags, handwrittenQueries, handwrittenTags } from './queries.ts';
 import { spacesToSearch } from './records.ts';
-import { openSessions, type Services, startServices, waitForDictionaries } from './services.ts';
+import { openSessions, refreshDictionaries, type Services, startServices } from './services.ts';
+
+// Some tests compare more than a thousand lists, which takes minutes on a busy machine.
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
 
 const SPACES = 3_000;
 const QUERIES_PER_CLASS = 25;
@@ -188,7 +191,7 @@ describe('SQLite and PostgreSQL return the same pages', () => {
         throwOnError: true,
       });
     }
-    await waitForDictionaries(services);
+    await refreshDictionaries(services);
     await expectEqualDictionaries();
     const results = await compareQueries(fuzzedQueries(spaces, 120, 14));
     expect(share(results, ({ items }) => items > 0)).toBeGreaterThan(0.6);

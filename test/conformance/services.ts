@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
+import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
+import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { startApp, type TestApp } from '../support/app.ts';
-import { waitForDictionary } from '../support/dictionary.ts';
 import { toLines } from '../support/ndjson.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 /** The same service with the same data on both kinds of database. */
 export interface Services extends AsyncDisposable {
@@ -30,17 +32,25 @@ export async function startServices(
   for (const { context } of [sqlite, postgresql]) {
     await importRecords(context.engine, toLines(records));
   }
-  await waitForDictionaries({ sqlite, postgresql });
+  await refreshDictionaries({ sqlite, postgresql });
   const owned = started.move();
   return { sqlite, postgresql, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-export async function waitForDictionaries({
+/**
+ * Builds both dictionaries from the current spaces. Does not wait for maintenance, which can pause for more than a
+ * minute after a refresh on a busy machine.
+ */
+export async function refreshDictionaries({
   sqlite,
   postgresql,
 }: Pick<Services, 'sqlite' | 'postgresql'>): Promise<void> {
-  await waitForDictionary(sqlite);
-  await waitForDictionary(postgresql);
+  for (const { context } of [sqlite, postgresql]) {
+    const { engine } = context;
+    const isRefreshed = async () =>
+      (await eraseDeletedRows(engine)) && (await refreshDictionary(engine));
+    await waitUntil('the dictionary is current', isRefreshed);
+  }
 }
 
 /** Opens sessions with the same ids, times and tokens on both services. Returns the token of the last one. */

@@ -70,8 +70,7 @@ describe('transact', () => {
       for (; !isOver; iterations += 1) await yieldToEventLoop();
     })();
     await transact(engine, async (trx) => {
-      const startedAt = performance.now();
-      while (performance.now() - startedAt < 50) await usernames(trx);
+      for (let i = 0; i < 1_000; i += 1) await usernames(trx);
     });
     isOver = true;
     await others;

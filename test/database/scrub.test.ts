@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,10 +37,10 @@ afterEach(async () => {
 });
 
 /** Inserts rows of different sizes at random positions, so that SQLite moves many of them to other pages. */
-function insertRows(): void {
+function insertRows(count = ROWS): void {
   const insert = sqlite.prepare('INSERT INTO discarded_avatars VALUES (?, ?)');
   sqlite.transaction(() => {
-    for (let i = 0; i < ROWS; i += 1) {
+    for (let i = 0; i < count; i += 1) {
       const owner = i % 3 === 0 ? CANARY : 'other user';
       const padding = '.'.repeat(Math.random() * MAX_PADDING);
       insert.run(randomBytes(16).toString('hex'), `${owner} ${i}${padding}`);
@@ -89,18 +90,18 @@ describe('runScrubProcess', () => {
 
   test('waits for other writers, who continue meanwhile', async () => {
     deleteRows();
-    let isScrubbed = false;
+    let isEnded = false;
     sqlite.exec('BEGIN IMMEDIATE');
-    const scrubbing = runScrubProcess(file, neverAborted).then(() => {
-      isScrubbed = true;
+    const scrubbing = runScrubProcess(file, neverAborted).finally(() => {
+      isEnded = true;
     });
     await sleep(1_000);
-    expect(isScrubbed).toBe(false);
+    expect(isEnded).toBe(false);
     sqlite.exec('COMMIT');
     const insert = sqlite.prepare('INSERT INTO discarded_avatars VALUES (?, ?)');
     sqlite.pragma('busy_timeout = 10000');
     let inserted = 0;
-    while (!isScrubbed) {
+    while (!isEnded) {
       insert.run(`new ${inserted}`, '');
       inserted += 1;
       await sleep(5);
@@ -146,18 +147,29 @@ describe('runScrubProcess', () => {
 });
 
 test('A database stays intact when the scrub process is killed', async () => {
-  deleteRows();
-  const rows = readRows();
   const entry = new URL('../../server/database/sqlite/maintenance/scrub-entry.ts', import.meta.url);
+  let kills = 0;
   for (let i = 0; i < 8; i += 1) {
-    const child = fork(entry, [file], { execArgv: [] });
+    insertRows(1_000);
+    deleteRows();
+    const rows = readRows();
+    // Empties the write-ahead log. From now on, only overwriting changes the file.
+    sqlite.pragma('wal_checkpoint(TRUNCATE)');
+    const { mtimeMs } = statSync(file);
+    const child = fork(entry, [file, '10000'], { execArgv: [] });
     const closed = once(child, 'close');
-    await sleep(100 + Math.random() * 200);
+    const hasBegun = () => statSync(file).mtimeMs > mtimeMs || child.exitCode !== null;
+    await expect.poll(hasBegun, { interval: 1 }).toBe(true);
+    await sleep(Math.random() * 20);
     child.kill('SIGKILL');
-    await closed;
+    const [code, killedBy] = await closed;
+    // It may end before it is killed.
+    expect([code, killedBy]).toEqual(code === null ? [null, 'SIGKILL'] : [0, null]);
+    if (code === null) kills += 1;
     expect(sqlite.pragma('integrity_check', { simple: true })).toBe('ok');
+    expect(readRows()).toEqual(rows);
   }
-  expect(readRows()).toEqual(rows);
+  expect(kills).toBeGreaterThan(0);
   await runScrubProcess(file, neverAborted);
   expect(await countRemains()).toBe(0);
 });

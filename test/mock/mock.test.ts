@@ -155,8 +155,9 @@ describe('The mock server', () => {
       return performance.now() - startedAt;
     };
     await upload(1_000);
-    // Quadratic time would be several seconds.
-    expect(await upload(5_242_880)).toBeLessThan(2_000);
+    const times = [await upload(5_242_880), await upload(5_242_880), await upload(5_242_880)];
+    // Quadratic time would be several seconds. On a busy machine, a single upload can be slow, too.
+    expect(Math.min(...times)).toBeLessThan(2_000);
   });
 
   test('prints nothing about a client that disconnects during an upload', async () => {
@@ -220,9 +221,8 @@ describe('With --stateful, the mock server', () => {
   test('responds to other requests and to another reset during a reset', async () => {
     let isDone = false;
     const resets = Promise.all([statusOf('POST', '/__reset'), statusOf('POST', '/__reset')]);
-    const finished = resets.then((statuses) => {
+    const finished = resets.finally(() => {
       isDone = true;
-      return statuses;
     });
     const statuses = new Set<number>();
     while (!isDone) statuses.add(await statusOf('GET', '/api/spaces/search?q=bread'));

@@ -74,8 +74,9 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     const deleted = performance.now() - startedAt;
     await waitUntil('the deleted bytes are overwritten', () => isPurged(dataDir), PURGE_TIMEOUT_MS);
     const purged = performance.now() - startedAt;
-    const busy = bystander.measure();
+    // Waits for pending requests, so that the measurements include them.
     const sent = await bystander.stop();
+    const busy = bystander.measure();
     assert(busy.slowest < MAX_LATENCY_MS, `${busy.summary} (before: ${baseline.summary})`);
 
     const remains = await canaries.find(dataDir);

@@ -218,9 +218,11 @@ async function readStatusCounts(url: string): Promise<Map<string, number>> {
   const lines = (await response.text()).matchAll(
     /^http_request_duration_seconds_count\{.*operation="(\w+)",status="(\d+)".*\} (\d+)$/gm,
   );
-  return new Map(
-    [...lines].map(([, operation, status, count]) => [`${operation} ${status}`, Number(count)]),
+  const counts = new Map(
+    Array.from(lines, ([, operation, status, count]) => [`${operation} ${status}`, Number(count)]),
   );
+  assert(counts.size > 0, 'the metrics contain no counts of responses');
+  return counts;
 }
 
 function sum(counts: Map<string, number>): number {

@@ -116,7 +116,8 @@ describe('If the primary is killed under load and the standby is promoted,', () 
     const writer = await startWriter([server], 0);
     await sleep(500);
     replication.switchTo(null);
-    await sleep(500);
+    const separatedAt = performance.now();
+    await expect.poll(writer.acknowledgedAt).toBeGreaterThan(separatedAt + 500);
     await cluster.primary.kill();
     await cluster.standby.promote();
     proxy.switchTo(cluster.standby.port);

@@ -100,7 +100,7 @@ test('A lost connection fails the request of its transaction, and the transactio
 
 test('While PostgreSQL hangs, queries and transactions time out, and their connections are not reused', async () => {
   const { engine } = app.context;
-  const db = connect(openPool(url, { maxConnections: 2, responseTimeoutMs: 500 }));
+  const db = connect(openPool(url, { maxConnections: 2, responseTimeoutMs: 2_000 }));
   const readPid = async () => {
     const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db);
     return rows[0]?.pid;

@@ -404,8 +404,8 @@ describe('With several writers and continuous merges,', () => {
   test('no change is lost, and documents that match at all times are always found', async () => {
     const present = new Map<number, IndexedDocument>();
     const constant = documentsOf(100_000, 30, CONSTANT);
-    const until = performance.now() + RACE_MS;
     await addOneByOne(constant);
+    const until = performance.now() + RACE_MS;
     const replaceConstant = async () => {
       const random = randomIntegers(99);
       while (performance.now() < until) {

@@ -60,9 +60,10 @@ export async function startBystander(url: string) {
   // stop() rejects with the error. Until then, it must not count as unhandled.
   running.catch(() => {});
   return {
-    /** Returns the measurements since the last call. */
+    /** Returns the measurements of the requests that have ended since the last call. */
     measure() {
       const summaries = Object.entries(times).map(([kind, each]) => {
+        assert(each.length > 0, `other users finished no ${kind}`);
         const [p99, max] = [quantile(each, 0.99), Math.max(...each)];
         return `${each.length} ${kind}, p99 ${p99.toFixed(1)} ms, at most ${max.toFixed(0)} ms`;
       });

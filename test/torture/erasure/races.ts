@@ -81,7 +81,7 @@ export async function raceDeletions(rounds: number): Promise<string> {
   const isCleanedUp = async () =>
     (await readdir(folder)).filter(isAvatarName).length === 0 &&
     countRows().discarded_avatars === 0;
-  await waitUntil('only the default avatar remains', isCleanedUp, 10_000);
+  await waitUntil('only the default avatar remains', isCleanedUp);
   const counts = countRows();
   const none = Object.fromEntries(Object.keys(counts).map((table) => [table, 0]));
   assert.deepEqual(counts, {
