@@ -90,6 +90,18 @@ describe('npm run demo', () => {
       expect(messages).toEqual([]);
     });
 
+    test('finds spaces for each example of the search', async () => {
+      const { page } = await open('/');
+      const examples = page.getByRole('list', { name: 'Examples' }).getByRole('link');
+      const texts = await examples.allTextContents();
+      expect(texts.length).toBeGreaterThan(2);
+      for (const text of texts) {
+        await page.goto(`${url}/#/`);
+        await examples.getByText(text, { exact: true }).click();
+        await page.locator('#by-text .card').first().waitFor();
+      }
+    });
+
     test('serves an API reference with a filter, examples that work and collapsed errors', async () => {
       const phone = { viewport: { width: 390, height: 844 }, isMobile: true };
       const { page, messages } = await open('/docs', phone);
