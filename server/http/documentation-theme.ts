@@ -67,6 +67,14 @@ export function themePlugin({ React }: SwaggerUi) {
   return { wrapComponents: { response: collapseError }, fn: { opsFilter } };
 }
 
+/** Without this element, which the page of Swagger UI does not have, phones show the page at the width of a desktop. */
+export const VIEWPORT_JS = `
+const viewport = document.createElement('meta');
+viewport.name = 'viewport';
+viewport.content = 'width=device-width, initial-scale=1';
+document.head.append(viewport);
+`;
+
 export const THEME_CSS = `
 .swagger-ui .response details > summary {
   cursor: pointer;

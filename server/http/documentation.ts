@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { contractTextFor, copyContract } from '../contract.ts';
-import { THEME_CSS, themePlugin } from './documentation-theme.ts';
+import { THEME_CSS, themePlugin, VIEWPORT_JS } from './documentation-theme.ts';
 
 /**
  * Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`.
@@ -37,7 +37,11 @@ export async function serveDocumentation(
       // Disables the public validator, which would receive the contract.
       validatorUrl: null,
     },
-    theme: { title: 'space-service', css: [{ filename: 'theme.css', content: THEME_CSS }] },
+    theme: {
+      title: 'space-service',
+      css: [{ filename: 'theme.css', content: THEME_CSS }],
+      js: [{ filename: 'viewport.js', content: VIEWPORT_JS }],
+    },
   });
 }
 

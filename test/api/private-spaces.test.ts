@@ -78,6 +78,16 @@ describe('a private space', () => {
     'is hidden from users who do not participate: $operationId',
     (operation) => assertHidden(sendAs(ben.headers, operation)),
   );
+  test.each(operations.filter((each) => each.method === 'GET' && !operationsOnIt.includes(each)))(
+    'is in no response to users who do not participate: $operationId',
+    async (operation) => {
+      const values = { user_id: ann.userId, q: 'quincunx', tag: 'quincuncial' };
+      const { url } = exampleRequest(operation, values);
+      const response = await app.fetch(url, { headers: ben.headers });
+      expect(response.status).toBe(200);
+      expect(await response.text()).not.toContain(space.space_id);
+    },
+  );
   test('is hidden from users who guess an invitation code', () =>
     assertHidden(({ space_id }) =>
       app.fetch(`/api/participations/${space_id}`, {

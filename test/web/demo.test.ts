@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Operation, operations } from '../../server/contract.ts';
 import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
@@ -58,8 +58,11 @@ describe('npm run demo', () => {
 
   describe.skipIf(!hasChromium)('in Chromium', () => {
     /** Opens a page. The returned array gets everything that it prints, such as violations of its policy. */
-    async function open(path: string): Promise<{ page: Page; messages: string[] }> {
-      const page = await browser.newPage();
+    async function open(
+      path: string,
+      options?: BrowserContextOptions,
+    ): Promise<{ page: Page; messages: string[] }> {
+      const page = await browser.newPage(options);
       page.setDefaultTimeout(60_000);
       const messages: string[] = [];
       page.on('console', (message) => messages.push(message.text()));
@@ -87,9 +90,21 @@ describe('npm run demo', () => {
       expect(messages).toEqual([]);
     });
 
+    test('finds spaces for each example of the search', async () => {
+      const { page } = await open('/');
+      const examples = page.getByRole('list', { name: 'Examples' }).getByRole('link');
+      const texts = await examples.allTextContents();
+      expect(texts.length).toBeGreaterThan(2);
+      for (const text of texts) {
+        await page.goto(`${url}/#/`);
+        await examples.getByText(text, { exact: true }).click();
+        await page.locator('#by-text .card').first().waitFor();
+      }
+    });
+
     test('serves an API reference with a filter, examples that work and collapsed errors', async () => {
-      const { page, messages } = await open('/docs');
-      await page.setViewportSize({ width: 390, height: 844 });
+      const phone = { viewport: { width: 390, height: 844 }, isMobile: true };
+      const { page, messages } = await open('/docs', phone);
       await page.getByText('This is a demo.').waitFor();
       expect(await page.locator('.info').textContent()).toContain(DEMO_ACCOUNT.password);
 

@@ -392,6 +392,22 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await expectAccessible(page, 'the dialog');
   });
 
+  test('keeps each form of the profile in its column when an error appears', async () => {
+    await using page = await openSignedIn();
+    await appears(page.getByText('Words written'));
+    const columns = () =>
+      page
+        .locator('#profile-content form')
+        .evaluateAll((forms) => forms.map((form) => form.getBoundingClientRect().x));
+    const before = await columns();
+    expect(new Set(before).size).toBe(2);
+    await page.getByLabel('Current password').fill(DEMO_ACCOUNT.password);
+    await page.getByLabel('New password').fill('password1');
+    await page.getByRole('button', { name: 'Change password' }).click();
+    await appears(page.getByText('most common passwords'));
+    expect(await columns()).toEqual(before);
+  });
+
   describe('leads through the life of an account', () => {
     test('on a server at another origin', async () => {
       await using page = await open('#/sign-up');
