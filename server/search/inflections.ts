@@ -32,7 +32,9 @@ export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
   const stem = stemOf(word);
   if (stem === undefined) return [];
   const shared = word.slice(0, sharedLength(word, stem));
-  if (shared.length < MIN_SHARED_LENGTH || word.length - shared.length > MAX_ENDING_LENGTH) {
+  const endingLength = word.length - shared.length;
+  // Without an ending, every other form begins with the word.
+  if (shared.length < MIN_SHARED_LENGTH || endingLength === 0 || endingLength > MAX_ENDING_LENGTH) {
     return [];
   }
   const node = findNode(trie, shared);

@@ -13,8 +13,6 @@ interface Stream {
   offset: number;
   /** Keys that have been read but not merged. */
   keys: number[];
-  /** The `space_pk` of matches that belong to the other stream. Not their keys, because a space can move meanwhile. */
-  omittedSpaces: Set<number>;
   /** The last key that was searched; Infinity at the end. */
   reached: number;
 }
@@ -36,16 +34,26 @@ export class RankedKeys {
   readonly #titles: Stream;
   readonly #others: Stream;
   readonly #reader: WordReader;
-  #canOmitTitles: boolean;
+  /**
+   * The `space_pk` of all title matches that have been read. Not their keys, because a space can move meanwhile.
+   * Undefined if the index excludes title matches from the others, or if all candidates are verified.
+   *
+   * A title match precedes other matches with the same key. So when another match is merged, all title matches up to
+   * its key have been read if both streams were read from their beginning. This costs less than excluding the matches
+   * of a pattern.
+   */
+  readonly #titleSpaces: Set<number> | undefined;
 
   /** @param after only keys with a greater rank */
   constructor(search: KeySearch, { pattern, mustVerify }: Matcher, after: number) {
     this.#search = search;
     this.#titles = openStream({ pattern, scope: 'title' }, -TITLE_BONUS, after);
+    const isFromStart = after === -Infinity;
+    if (isFromStart && !mustVerify) this.#titleSpaces = new Set();
     // The index can exclude only what it matches exactly.
-    const except: WordQuery['except'] = mustVerify ? [] : [{ pattern, scope: 'title' }];
+    const except: WordQuery['except'] =
+      isFromStart || mustVerify ? [] : [{ pattern, scope: 'title' }];
     this.#others = openStream({ pattern, scope: 'all', except }, 0, after);
-    this.#canOmitTitles = after === -Infinity && !mustVerify;
     this.#reader = search.resources.engine.wordIndex.openReader(
       search.db,
       this.#streams.map(({ query, reached }) => ({ query, after: reached })),
@@ -73,9 +81,10 @@ export class RankedKeys {
       }
       if (!next || firstRank(next) > maxRank) break;
       const rank = firstRank(next);
-      taken.push({ key: next.keys.shift() as number, rank, scope: next.query.scope });
+      const key = next.keys.shift() as number;
+      if (next === this.#others && this.#titleSpaces?.has(spacePkOf(key))) continue;
+      taken.push({ key, rank, scope: next.query.scope });
     }
-    if (taken.length > 0) this.#canOmitTitles = false;
     return taken;
   }
 
@@ -87,24 +96,16 @@ export class RankedKeys {
   async readMore(limit: number, mayOverdraw: boolean): Promise<boolean> {
     const stream =
       rankReached(this.#others) < rankReached(this.#titles) ? this.#others : this.#titles;
-    const range = { after: stream.reached, limit: limit + stream.omittedSpaces.size };
+    const omitted = stream === this.#others ? (this.#titleSpaces?.size ?? 0) : 0;
+    const range = { after: stream.reached, limit: limit + omitted };
     const found = await findKeys(this.#search, this.#reader, stream.query, range, mayOverdraw);
     if (!found) return false;
-    stream.keys.push(...found.keys.filter((key) => !stream.omittedSpaces.has(spacePkOf(key))));
+    stream.keys.push(...found.keys);
     stream.reached = found.reached;
-    this.#omitTitles();
+    if (stream === this.#titles) {
+      for (const key of found.keys) this.#titleSpaces?.add(spacePkOf(key));
+    }
     return true;
-  }
-
-  /**
-   * If all title matches are known before the first other match is read, omits their spaces. This costs less than
-   * excluding the matches of a pattern.
-   */
-  #omitTitles(): void {
-    const hasAllTitles = this.#titles.reached === Infinity && this.#others.reached < 0;
-    if (!this.#canOmitTitles || !hasAllTitles) return;
-    this.#others.query = { ...this.#others.query, except: [] };
-    this.#others.omittedSpaces = new Set(this.#titles.keys.map(spacePkOf));
   }
 }
 
@@ -113,7 +114,6 @@ function openStream(query: WordQuery, offset: number, after: number): Stream {
     query,
     offset,
     keys: [],
-    omittedSpaces: new Set(),
     reached: Math.max(-1, after - offset),
   };
 }
