@@ -23,8 +23,11 @@ Headers of requests, in both modes:
   Prefer: delay-ms=1500             Wait before the response, at most 20,000 ms`;
 
 // Without a listener, a signal would end the process without its exit handlers, which delete the data of --stateful.
-// Not with `once`, because Ctrl+C causes two signals: one from the terminal and one from npm.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(0));
+// Not with `once`, because Ctrl+C causes two signals: one from the terminal and one from npm. A closed terminal sends
+// SIGHUP.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => process.exit(0));
+}
 
 const options = readArguments();
 if (options.isStateful && !isServerInstalled()) {

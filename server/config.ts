@@ -236,7 +236,8 @@ function parsersFor(env: Environment) {
     url(name: string, fallback: string): string {
       const value = text(name, fallback);
       const parsed = URL.canParse(value) ? new URL(value) : undefined;
-      if (parsed && /^https?:$/.test(parsed.protocol) && !parsed.search && !parsed.hash) {
+      // `search` and `hash` would not tell an empty query or fragment from none.
+      if (parsed && /^https?:[^?#]*$/.test(parsed.href)) {
         return parsed.href.replace(/\/+$/, '');
       }
       throw new ConfigError(name, value, 'must be a URL such as https://spaces.example.org');

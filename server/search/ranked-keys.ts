@@ -35,12 +35,10 @@ export class RankedKeys {
   readonly #others: Stream;
   readonly #reader: WordReader;
   /**
-   * The `space_pk` of all title matches that have been read. Not their keys, because a space can move meanwhile.
-   * Undefined if the index excludes title matches from the others, or if all candidates are verified.
-   *
-   * A title match precedes other matches with the same key. So when another match is merged, all title matches up to
-   * its key have been read if both streams were read from their beginning. This costs less than excluding the matches
-   * of a pattern.
+   * On a first page, the `space_pk` of all title matches that have been read. `take` leaves them out of the others. Not
+   * their keys, because a space can move meanwhile. Title matches rank higher than others, so all of those with keys up
+   * to that of another match have been read before. This costs less than excluding a pattern in the index. Later pages
+   * must do that, because they have not read the first title matches. Undefined there, and if matches are verified.
    */
   readonly #titleSpaces: Set<number> | undefined;
 

@@ -282,12 +282,15 @@ describe('With --stateful, the mock server', () => {
     expect(await statusOf('GET', '/api/profile/me', headers)).toBe(200);
   });
 
-  test('deletes its data when it is stopped by two signals, as by Ctrl+C in a terminal', async () => {
+  test.each([
+    ['by two signals, as by Ctrl+C in a terminal', 'SIGINT'],
+    ['by a closed terminal', 'SIGHUP'],
+  ] as const)('deletes its data when it is stopped %s', async (_, signal) => {
     await using folders = new AsyncDisposableStack();
     const folder = folders.adopt(mkdtempSync(join(tmpdir(), 'mock-test-')), (name) =>
       rmSync(name, { recursive: true }),
     );
-    // The second signal arrives before the data is deleted.
+    // A second signal arrives before the data is deleted.
     const hook = `import { isMainThread } from 'node:worker_threads';
       if (isMainThread) process.on('exit', () => process.kill(process.pid, 'SIGINT'));`;
     await using other = startProcess(
@@ -297,7 +300,7 @@ describe('With --stateful, the mock server', () => {
     );
     await expect.poll(other.stdout).toContain('http://');
     expect(readdirSync(folder)).toHaveLength(1);
-    other.child.kill('SIGINT');
+    other.child.kill(signal);
     expect((await other.result).code).toBe(0);
     expect(readdirSync(folder)).toEqual([]);
   });

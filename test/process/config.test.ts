@@ -82,6 +82,8 @@ describe('The settings', () => {
     ['PORT', '-1'],
     ['PUBLIC_URL', 'spaces.example.org'],
     ['PUBLIC_URL', 'ftp://spaces.example.org'],
+    ['PUBLIC_URL', 'https://spaces.example.org/?'],
+    ['PUBLIC_URL', 'https://spaces.example.org/#'],
     ['CDN_URL', 'https://cdn.example.org/?a=1'],
     ['WORKERS', '0'],
     ['TRUST_PROXY', 'true'],
