@@ -59,7 +59,8 @@ export function recordsToList(now: Date): ExchangeRecord[] {
       records.push({ type: 'participant', space_id, user_id, joined_at, left_at, removed_at });
     }
     const people = [creator_id, ...others];
-    for (let j = 0; j < random(60); j += 1) {
+    const messages = random(60);
+    for (let j = 0; j < messages; j += 1) {
       const message_id = `m${i}-${j}`;
       const author_id = pick(random, people);
       const text = `${title} ${random(1_000)}\n東京 🍞`;
