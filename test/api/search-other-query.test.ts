@@ -132,7 +132,7 @@ describe('Another query', () => {
     expect(await search(q, { as_typed: 'true' })).toEqual(nothing);
   });
 
-  test('drops a run of text without spaces that no space contains, although spaces contain its bigrams', async () => {
+  test('drops a run of an unspaced script that no space contains, although spaces contain its bigrams', async () => {
     await create('プログラ');
     await create('グラム');
     await waitForDictionary(app);

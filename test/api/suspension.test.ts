@@ -185,7 +185,7 @@ describe('A suspended account', () => {
   });
 
   test.each(operationsWith('space_id'))(
-    'has spaces that do not exist for $operationId, even for participants',
+    'hides its spaces from $operationId, even for participants',
     async (operation) => {
       await suspend(mallory.userId);
       for (const { space_id } of [publicSpace, privateSpace]) {
