@@ -205,7 +205,7 @@ async function readMatches(
 ): Promise<ReadResult> {
   const { resources, db, budget, titleKeys, firstRevision } = search;
   const rankedKeys = new RankedKeys(search, matcher, after);
-  const omittedSpaces = precedingSpaces(search, section);
+  const omittedSpaces = new Set(precedingSpaces(search, section));
   const exactTitles =
     section === OTHER_QUERY ? [...titleKeys, ...otherTitleKeys(search)] : titleKeys;
   const hits: Hit[] = [];
@@ -240,9 +240,11 @@ async function readMatches(
         row !== undefined &&
         row.revision < firstRevision &&
         !exactTitles.includes(row.title_key) &&
-        !omittedSpaces.includes(spacePkOf(key)) &&
+        !omittedSpaces.has(spacePkOf(key)) &&
         (text === undefined || isMatch(text, matcher, scope));
       if (isHit) {
+        // If a space moves up meanwhile, the word index can return it again.
+        omittedSpaces.add(spacePkOf(key));
         hits.push({ section, rank, key, result: row.result });
         continue;
       }

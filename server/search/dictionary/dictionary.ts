@@ -51,25 +51,31 @@ export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictio
 /**
  * Replaces the dictionary if the search revision has changed since it was built. Does nothing while the word index has
  * words of deleted spaces, because their removal does not change the revision again. A later call then replaces it.
+ * If another server rebuilds the search index meanwhile, starts again.
  * @returns false if such words have prevented it
  */
 export async function refreshDictionary(engine: Engine): Promise<boolean> {
   const built = await readSnapshot(engine.db, async (snapshot) => {
-    const { value, built_revision } = await snapshot
-      .selectFrom(['search_revision', 'dictionary'])
-      .select(['value', 'built_revision'])
+    const { value, built_revision, index_version } = await snapshot
+      .selectFrom(['search_revision', 'dictionary', 'search_index'])
+      .select(['value', 'built_revision', 'search_index.version as index_version'])
       .executeTakeFirstOrThrow();
     if (value <= built_revision) return 'current';
     if (await hasDeletedWords(snapshot)) return 'prevented';
-    return { revision: value, ...(await build(engine, snapshot)) };
+    return { revision: value, index_version, ...(await build(engine, snapshot)) };
   });
   if (typeof built === 'string') return built === 'current';
-  const { revision, spaces, minDocuments, trie } = built;
-  await transact(engine, async (trx) => {
-    const current = await trx.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
+  const { revision, index_version, spaces, minDocuments, trie } = built;
+  const isRebuilt = await transact(engine, async (trx) => {
+    const current = await trx
+      .selectFrom(['dictionary', 'search_index'])
+      .select(['trie', 'search_index.version as index_version'])
+      .executeTakeFirstOrThrow();
+    // A rebuild truncates the word index, which is then empty for older snapshots, too.
+    if (current.index_version !== index_version) return true;
     if (trie.equals(current.trie)) {
       await trx.updateTable('dictionary').set({ built_revision: revision }).execute();
-      return;
+      return false;
     }
     await trx
       .updateTable('dictionary')
@@ -82,8 +88,9 @@ export async function refreshDictionary(engine: Engine): Promise<boolean> {
         trie,
       }))
       .execute();
+    return false;
   });
-  return true;
+  return isRebuilt ? refreshDictionary(engine) : true;
 }
 
 async function hasDeletedWords(snapshot: Database): Promise<boolean> {

@@ -8,8 +8,13 @@ import type { Message, Space } from '../../../generated/types.gen.ts';
 import { suspendAccount } from '../../../server/account-lifecycle/suspension.ts';
 import { openSession } from '../../../server/auth/sessions.ts';
 import { isAvatarName } from '../../../server/avatars/store.ts';
-import { transact, transactOnIndex } from '../../../server/database/transaction.ts';
+import {
+  transact,
+  transactOnIndex,
+  transactOnSnapshot,
+} from '../../../server/database/transaction.ts';
 import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
+import { updateSearchIndex } from '../../../server/search/rebuild.ts';
 import { startApp, type TestApp, type TestUser } from '../../support/app.ts';
 import { avatarFile } from '../../support/avatar.ts';
 import { assertConsistent } from '../../support/consistency.ts';
@@ -406,5 +411,34 @@ describe('Of concurrent requests to two processes,', () => {
     await refreshDictionary(engine);
     const refreshed = await db.selectFrom('dictionary').selectAll().executeTakeFirstOrThrow();
     expect(refreshed.trie).toEqual(dictionary.trie);
+  });
+
+  test('a refresh of the dictionary during a rebuild of the search index writes no incomplete one', async () => {
+    const { engine } = first.context;
+    const { db } = engine;
+    const readDictionary = () =>
+      db.selectFrom('dictionary').select(['version', 'trie']).executeTakeFirstOrThrow();
+    await createSpace(await register(), { title: 'Zeppelin' });
+    await transactOnSnapshot(engine, (trx) => engine.wordIndex.optimize(trx));
+    await refreshDictionary(engine);
+    const before = await readDictionary();
+    await transactOnIndex(engine, async (trx) => {
+      await sql`SELECT raise_search_revision()`.execute(trx);
+      await trx.updateTable('search_index').set({ version: 0 }).execute();
+    });
+    await blocker.query('BEGIN; LOCK TABLE erased_spaces');
+    const running: Promise<unknown>[] = [];
+    try {
+      // Has its snapshot, and has not read the word index.
+      running.push(refreshDictionary(engine));
+      await waitForLockWaits(engine, 1);
+      // Has truncated the word index.
+      running.push(updateSearchIndex(second.context.engine));
+      await waitForLockWaits(engine, 2);
+    } finally {
+      await blocker.query('COMMIT');
+    }
+    await Promise.all(running);
+    expect(await readDictionary()).toEqual(before);
   });
 });

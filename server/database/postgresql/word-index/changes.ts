@@ -117,6 +117,8 @@ export async function clearIndex(db: Database): Promise<void> {
   await lockBlocks(db);
   // Truncating both tables could deadlock with readers, which lock them in either order.
   await sql`DELETE FROM word_changes`.execute(db);
+  // Also empties the table for older snapshots, so `refreshDictionary` starts again after a rebuild. See
+  // https://www.postgresql.org/docs/current/mvcc-caveats.html
   await sql`TRUNCATE word_blocks`.execute(db);
 }
 
