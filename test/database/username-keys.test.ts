@@ -9,6 +9,7 @@ import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { recomputeKeysWithIotaSubscript } from '../../server/database/username-keys.ts';
 import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startPostgresql } from '../support/postgresql.ts';
+import { userRow } from './users.ts';
 
 // Capital eta with a circumflex, which has no composed form, and the same letter in lower case.
 const CAPITAL = '\u1FCC\u0342';
@@ -17,21 +18,9 @@ const SMALL = '\u1FC7';
 /** Adds users with keys that earlier versions stored, and recomputes them. */
 async function recompute(engine: Engine, usernames: string[]) {
   for (const [i, username] of usernames.entries()) {
-    await engine.db
-      .insertInto('users')
-      .values({
-        user_id: `u${i}`,
-        username,
-        username_key: `key ${i}`,
-        username_skeleton: `skeleton ${i}`,
-        email: `u${i}@x.org`,
-        email_key: `u${i}@x.org`,
-        bio: '',
-        is_verified: 0,
-        created_at: '2026',
-        updated_at: '2026',
-      })
-      .execute();
+    const keys = { username_key: `key ${i}`, username_skeleton: `skeleton ${i}` };
+    const row = { ...userRow(`u${i}`), username, ...keys };
+    await engine.db.insertInto('users').values(row).execute();
   }
   await recomputeKeysWithIotaSubscript(engine.db as unknown as Kysely<unknown>);
   return engine.db
@@ -45,7 +34,7 @@ test.each([
   ['SQLite', openSqliteDatabase],
   ['PostgreSQL', openPostgresqlDatabase],
 ])(
-  'an upgrade on %s recomputes keys of usernames with an iota subscript, and keeps equal ones',
+  'an upgrade on %s recomputes keys of usernames with an iota subscript, except a key that another username has',
   async (_, open) => {
     await using database = await open();
     const fillers = Array.from({ length: 1_500 }, (_, i) => `user ${i}`);

@@ -136,7 +136,7 @@ interface History {
   kept: Set<string>;
   /** Messages whose deletion was acknowledged. */
   deleted: Set<string>;
-  /** Writes without acknowledgement, so that they may have happened or not. */
+  /** Writes without acknowledgement, which may have happened or not. */
   unknown: Set<string>;
   counts: { unavailable: number };
   /** Responses other than success and a correct 503, and searches that do not find an acknowledged space. */
