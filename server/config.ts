@@ -152,7 +152,7 @@ export function readConfig(env: Environment): Config {
     trustProxy: list(
       'TRUST_PROXY',
       isAddressOrCidr,
-      'must be a comma-separated list of addresses or CIDR blocks such as 10.0.0.0/8',
+      'must be a comma-separated list of addresses or CIDR blocks such as 10.0.0.0/8; /0 is not supported',
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
     isRegistrationOpen: oneOf('REGISTRATION', ['open', 'closed'], 'open') === 'open',
@@ -236,8 +236,8 @@ function parsersFor(env: Environment) {
     url(name: string, fallback: string): string {
       const value = text(name, fallback);
       const parsed = URL.canParse(value) ? new URL(value) : undefined;
-      // `search` and `hash` would not tell an empty query or fragment from none.
-      if (parsed && /^https?:[^?#]*$/.test(parsed.href)) {
+      // `search` and `hash` of a URL are also empty if it ends with `?` or `#`.
+      if (parsed && /^https?:$/.test(parsed.protocol) && !/[?#]/.test(value)) {
         return parsed.href.replace(/\/+$/, '');
       }
       throw new ConfigError(name, value, 'must be a URL such as https://spaces.example.org');
@@ -271,5 +271,7 @@ function isAddressOrCidr(text: string): boolean {
   if (version === 0 || rest.length > 0) return false;
   if (prefixLength === undefined) return true;
   const maxLength = version === 4 ? 32 : 128;
-  return /^\d+$/.test(prefixLength) && Number(prefixLength) <= maxLength;
+  const length = /^\d+$/.test(prefixLength) ? Number(prefixLength) : 0;
+  // Fastify rejects the length 0.
+  return length > 0 && length <= maxLength;
 }

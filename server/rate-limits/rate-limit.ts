@@ -69,7 +69,7 @@ export function createRateLimit(
       const mayBeAllowedSoon =
         counts === 'failures' && !isAllowed && result.consumedPoints - pending <= counter.points;
       if (isAllowed) addPending(hash, 1);
-      // A rejected attempt must not count any more when pending attempts have been taken back.
+      // Otherwise, rejected attempts would still use up the limit after pending ones have been taken back.
       else await forget(hash, result);
       return {
         isAllowed,

@@ -89,6 +89,8 @@ describe('The settings', () => {
     ['TRUST_PROXY', 'true'],
     ['TRUST_PROXY', '10.0.0.0/33'],
     ['TRUST_PROXY', '10.0.0.0/8/8'],
+    ['TRUST_PROXY', '0.0.0.0/0'],
+    ['TRUST_PROXY', '::/0'],
     ['CORS_ORIGINS', 'https://a.example/path'],
     ['REGISTRATION', 'yes'],
     ['RATE_LIMITS', 'yes'],
