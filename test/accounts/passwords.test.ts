@@ -39,11 +39,11 @@ describe('checkNewPassword', () => {
 
   test.each([
     ['an empty password', ''],
-    ['7 letters', 'x7#kQ!z'],
-    ['7 letters of two UTF-16 units', '🐘'.repeat(7)],
-    ['7 letters, one of them with a combining mark', 'x7#kQ!e\u0301'],
-    ['257 letters', 'x'.repeat(257)],
-    ['257 letters of two UTF-16 units', '🐘'.repeat(257)],
+    ['7 characters', 'x7#kQ!z'],
+    ['7 characters of two UTF-16 units', '🐘'.repeat(7)],
+    ['7 characters, one of them with a combining mark', 'x7#kQ!e\u0301'],
+    ['257 characters', 'x'.repeat(257)],
+    ['257 characters of two UTF-16 units', '🐘'.repeat(257)],
     ['a NUL character, which no request can contain', 'marmalade \0'],
     ['an unpaired surrogate', 'marmalade \uD83D'],
     ['a surrogate pair in the wrong order', 'marmalade \uDE00\uD83D'],

@@ -292,7 +292,7 @@ describe('usernameKey', () => {
         for (const form of ['NFC', 'NFD', 'NFKC', 'NFKD']) {
           expect(usernameKey(text.normalize(form))).toBe(key);
         }
-        // Decomposed, because an iota subscript becomes a letter, to which a separate mark would move.
+        // Decomposed, so that other marks precede an iota subscript. Its capital is a letter, to which they would move.
         const decomposed = text.normalize('NFKD');
         expect(usernameKey(decomposed.toUpperCase())).toBe(key);
         expect(usernameKey(decomposed.toLowerCase())).toBe(key);

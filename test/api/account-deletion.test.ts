@@ -135,7 +135,8 @@ describe('The deletion of an account', () => {
         expect(status, operation.operationId).toBe(404);
       }
     }
-    // The dictionary may still correct the second query to the first, but a query without results is never named.
+    // The dictionary may still correct the second query to the first, but `Answered-Query` never names a query without
+    // results.
     for (const q of ['vanishing', 'vanishinq']) {
       const { data, response } = await api.searchSpaces({ client, query: { q } });
       expect(data).toEqual([]);

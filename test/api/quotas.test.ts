@@ -401,9 +401,12 @@ describe('Joining by invitation code', () => {
         if (response?.status === 429) delays.push(response.headers.get('retry-after'));
         return response?.status;
       });
-      await expect.poll(() => delays.length).toBe(10);
-      release();
-      await holding;
+      try {
+        await expect.poll(() => delays.length).toBe(10);
+      } finally {
+        release();
+        await holding;
+      }
       expect(new Set(delays)).toEqual(new Set(['1']));
       expect((await Promise.all(statuses)).filter((status) => status === 200)).toHaveLength(30);
       expect(await statusOf(join(user, space_id, null, headers))).toBe(200);
