@@ -228,7 +228,8 @@ function splitWord(dictionary: Dictionary, { word, anyOf }: QueryWord): string[]
 
 /**
  * Splits a run of a script written without spaces into words, separated by spaces. Returns an empty list for a single
- * word. Omits words that `queryWords` would ignore, because users and proxies receive this text in a header.
+ * word. Omits words that `queryWords` would ignore, so that the header `Answered-Query` has only words that are
+ * searched.
  */
 function segmentWord({ word }: QueryWord): string[] {
   const parts = segmentUnspaced(word);

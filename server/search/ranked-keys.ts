@@ -35,10 +35,11 @@ export class RankedKeys {
   readonly #others: Stream;
   readonly #reader: WordReader;
   /**
-   * On a first page, the `space_pk` of all title matches that have been read. `take` leaves them out of the others. Not
-   * their keys, because a space can move meanwhile. Title matches rank higher than others, so all of those with keys up
-   * to that of another match have been read before. This costs less than excluding a pattern in the index. Later pages
-   * must do that, because they have not read the first title matches. Undefined there, and if matches are verified.
+   * On a first page, the `space_pk` of all title matches that have been read. `take` leaves them out of the others.
+   * When it reaches another match, the title match of the same space has already been read, because title matches rank
+   * higher. This costs less than excluding a pattern in the index. Later pages must exclude the pattern, because they
+   * have not read the first title matches. Not a set of keys, because a space can move meanwhile. Undefined on later
+   * pages, and if matches are verified.
    */
   readonly #titleSpaces: Set<number> | undefined;
 

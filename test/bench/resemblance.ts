@@ -7,7 +7,7 @@ import { rangeOfPrefix } from './sorted-words.ts';
 
 const USAGE = `Compares a list of real titles and descriptions with the same number of generated ones.
 
-  node test/bench/resemblance.ts FILE [--title COLUMN] [--description COLUMN]
+  npx node test/bench/resemblance.ts FILE [--title COLUMN] [--description COLUMN]
 
 FILE has tab-separated columns, with their names in the first line. COLUMN defaults to "name" and "summary".
 `;

@@ -124,7 +124,7 @@ export function fuzzedTags(spaces: readonly SpaceRecord[], count: number, seed: 
 }
 
 /**
- * Returns the queries of `test/finding`, whose spaces are not in the repository, and those of
+ * Returns the queries of `test/finding/queries.yaml`, whose spaces are not in the repository, and those of
  * `test/search/example-queries`.
  */
 export function handwrittenQueries(): string[] {

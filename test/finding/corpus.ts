@@ -149,7 +149,7 @@ async function* chunkLines(lines: AsyncIterable<string>): AsyncGenerator<string>
 if (import.meta.main) {
   const [file] = process.argv.slice(2);
   if (file === undefined) {
-    console.error('Usage: node test/finding/corpus.ts FILE.tsv > FILE.ndjson');
+    console.error('Usage: npx node test/finding/corpus.ts FILE.tsv > FILE.ndjson');
     process.exit(1);
   }
   await pipeline(streamPackages(file), process.stdout);

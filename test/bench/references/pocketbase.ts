@@ -18,7 +18,7 @@ import { printComparison } from '../report.ts';
 // Not part of `npm run bench`, because PocketBase is not on npm. See ../README.md for its installation.
 const [program = '', size = '100000'] = process.argv.slice(2);
 if (program === '') {
-  console.error('Usage: node test/bench/references/pocketbase.ts PROGRAM [SPACES]');
+  console.error('Usage: npx node test/bench/references/pocketbase.ts PROGRAM [SPACES]');
   process.exit(1);
 }
 const spaces = Number(size);
