@@ -64,9 +64,8 @@ test('An export to a closed pipe fails with one line', async () => {
   await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson(records()));
   const script =
     'set -o pipefail; node --import ./server/process/preload.js server/commands/export.ts | head -c 1';
-  await using running = startProcess('bash', ['-c', script], { DATA_DIR });
+  // Without `--norc`, bash runs ~/.bashrc, which can print errors, because its standard input is a socket.
+  await using running = startProcess('bash', ['--norc', '-c', script], { DATA_DIR });
   const { code, stderr } = await running.result;
-  expect(code).toBe(1);
-  expect(stderr.trim().split('\n').at(-1)).toBe('write EPIPE');
-  expect(stderr).not.toContain('    at ');
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'write EPIPE\n' });
 });

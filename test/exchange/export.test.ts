@@ -138,7 +138,7 @@ describe('An export', () => {
       new Set(['0000-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']),
     );
     await using second = await databases.open();
-    // The record of the creator has `left_at`, which is invalid for other reasons.
+    // The creator's record is rejected, because the update above also set its `left_at`.
     const report = await importRecords(second, toLines(lines), { skipBad: true });
     expect(report.bad.map(({ reason }) => reason)).toEqual([
       expect.stringContaining('cannot leave'),

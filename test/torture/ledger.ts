@@ -23,7 +23,10 @@ export type Facts = Map<string, string>;
 /** Any value, because only the response contains it. */
 export const ANY = '?';
 
-/** New values by key. Undefined deletes a fact and all facts whose keys contain its mark. */
+/**
+ * New values by key. Undefined deletes a fact; if it is a user, space or message, also all facts whose keys contain its
+ * mark.
+ */
 export type Changes = Record<string, string | undefined>;
 
 /** The consecutive writes of one writer. */

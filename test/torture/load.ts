@@ -69,7 +69,7 @@ export function keepSending(
   url: string,
   next: () => Call,
   { continues = () => true }: { continues?: (outcome: TimedOutcome) => boolean } = {},
-): { outcomes: TimedOutcome[]; stop(): Promise<TimedOutcome[]> } {
+): { stop(): Promise<TimedOutcome[]> } {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const outcomes: TimedOutcome[] = [];
   let isStopping = false;
@@ -82,7 +82,6 @@ export function keepSending(
     agent.destroy();
   })();
   return {
-    outcomes,
     async stop() {
       isStopping = true;
       await sending;
