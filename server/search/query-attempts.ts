@@ -27,7 +27,7 @@ import {
  */
 export const MIN_MATCHES = 10;
 
-/** Once there are results, more of them match at least this many words. A single word says too little. */
+/** Once there are results, partial queries require at least this many words. A single word says too little. */
 const MIN_WORDS_FOR_MORE_RESULTS = 2;
 
 /**

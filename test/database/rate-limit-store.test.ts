@@ -52,7 +52,7 @@ test('Opening a new file of counters keeps the file that another process creates
     void store.openCounter('logins', 10, 60);
   };
   let created: number | undefined;
-  // After the first statement of this process, another one creates the file.
+  // After the first pragma of this process, another one creates the tables.
   const { pragma } = Sqlite.prototype;
   const spy = vi.spyOn(Sqlite.prototype, 'pragma').mockImplementation(function (
     this: Sqlite.Database,

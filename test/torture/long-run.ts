@@ -63,10 +63,12 @@ export const longRun: Trial = {
     };
     const serving = Promise.all([
       ...Array.from({ length: WRITERS }, async () => {
-        counts.writes += await sendRequests(traffic.writer());
+        const count = await sendRequests(traffic.writer());
+        counts.writes += count;
       }),
       ...Array.from({ length: READERS }, async () => {
-        counts.reads += await sendRequests(() => traffic.read());
+        const count = await sendRequests(() => traffic.read());
+        counts.reads += count;
       }),
     ]);
 

@@ -109,7 +109,7 @@ test('The operator must fix a failed TLS handshake', () => {
   expect(explained).not.toBeInstanceOf(TemporaryError);
 });
 
-test('The error of another file than those of the URL stays unchanged', () => {
+test('An error about a file that the URL does not name stays unchanged', () => {
   const error = failure({ code: 'ENOENT', path: '/avatars/a.webp' });
   expect(explainFailure(error, `${URL_WITH_PASSWORD}?sslrootcert=/root.pem`)).toBe(error);
 });

@@ -140,7 +140,7 @@ describe('Maintenance', () => {
     await round;
   });
 
-  test('tries again in the next round after a merge has conflicted', async () => {
+  test('tries again in the next round if another transaction has locked the blocks', async () => {
     const maintenance = createMaintenance();
     await addOneByOne(documentsOf(1, MANY, 'rye'));
     await blocker.query('BEGIN; UPDATE search_index SET version = version');

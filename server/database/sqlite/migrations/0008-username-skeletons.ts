@@ -11,8 +11,8 @@ interface Row {
 }
 
 /**
- * Recomputes the skeletons of usernames. If two existing usernames now look alike, both stay valid: the later one gets
- * a skeleton with its user id. `npm run check-usernames` lists it.
+ * Recomputes the skeletons of usernames. If two existing usernames now look alike, both stay valid: one of them gets a
+ * skeleton with its user id. `npm run check-usernames` lists it.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const changed = await findChangedRows(db);
