@@ -4,7 +4,7 @@ import type { StopDeadline } from '../kind.ts';
 import { isRefusedByStandby, READ_ONLY } from './errors.ts';
 import { NamingClient } from './naming-client.ts';
 
-/** Maximum per process, for requests. A transaction holds one until it ends, and so does each other query. */
+/** Maximum per process, for requests. A transaction, or a query outside one, holds a connection until it ends. */
 const MAX_CONNECTIONS = 10;
 
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -102,7 +102,7 @@ async function countParticipants(user: TestUser, space_id: string): Promise<numb
   return data?.participant_count;
 }
 
-describe('Of concurrent requests to two processes,', () => {
+describe('With concurrent requests to two processes,', () => {
   test('logins leave an account with at most MAX_SESSIONS sessions', async () => {
     const { userId } = await register();
     const { db } = first.context.engine;

@@ -19,7 +19,7 @@ import { AFTER_ALL_TERMS, FIRST_WORD, type MarkedWord, type Term } from './terms
 
 /** The keys of a term in one block. */
 export interface KeyBlock {
-  /** The block has the keys of the term up to this one. Infinity in the last block with the term. */
+  /** The block has the keys of the term up to this one. Infinity if the block ends after the list. */
   upper: number;
   keys: readonly number[];
 }
