@@ -261,12 +261,14 @@ describe('A cursor', () => {
   });
 
   test.each(lists)('of the list "%s" must occur once, with 1 to 4,096 characters', async (list) => {
-    for (const cursor of ['', 'a'.repeat(4097)]) {
-      const { status, body } = await at(list, cursor);
+    const cursor = issued[list] as string;
+    for (const cursors of [[''], ['a'.repeat(4097)], [cursor, cursor]]) {
+      const parameters = new URLSearchParams(cursors.map((each) => ['cursor', each]));
+      const { status, body } = await read(list, `${paths[list]}&${parameters}`);
       expect(status).toBe(400);
-      expect(body).toMatchObject({ errors: [{ pointer: '?cursor' }] });
+      // A string that is only no cursor of this list has the code `invalid_cursor`.
+      expect(body).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '?cursor' }] });
     }
-    expect((await read(list, `${paths[list]}&cursor=a&cursor=b`)).status).toBe(400);
   });
 
   /** How the server names the list of the text search for `tea`. */

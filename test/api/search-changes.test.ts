@@ -145,7 +145,7 @@ async function readSlowly(path: string, pause: (page: number) => Promise<void>) 
 interface Search {
   kind: string;
   pathOf(word: string): string;
-  /** Whether the response to each walk has the header Answered-Query. */
+  /** Whether every page of every walk must have the header Answered-Query. */
   hasOtherQuery?: boolean;
   needsDictionary?: boolean;
 }
