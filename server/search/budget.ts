@@ -20,7 +20,7 @@ export function newBudget(): Budget {
   return { entries: MAX_ENTRIES, rejectedRows: MAX_REJECTED_ROWS };
 }
 
-/** Verifying so many characters takes about as long as reading a row. */
+/** Verifying this many characters takes about as long as reading a row. */
 const VERIFIED_CHARACTERS_PER_ROW = 60;
 
 /** @param verifiedCharacters length of the text that had to be verified */

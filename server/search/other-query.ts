@@ -239,8 +239,8 @@ function segmentWord({ word }: QueryWord): string[] {
 }
 
 /**
- * Returns the text of a word as typed, without a leading article. The parts of a joined word stay separated, to match
- * separately, too.
+ * Returns the text of a word as typed, without a leading article. The parts of a word such as `wi-fi` stay separated by
+ * a hyphen, so that they also match separately.
  */
 export function typedText({ word, anyOf: [, parts] }: QueryWord): string {
   return parts ? parts.map(({ text }) => text).join('-') : word;

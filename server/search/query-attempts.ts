@@ -75,7 +75,8 @@ export async function tryOtherQueries(
     const share = isLast ? 0 : 1 / 2;
     search.budget.entries -= entries * share;
     search.budget.rejectedRows -= rejectedRows * share;
-    // The spaces that have been found match queries of fewer words, too. A single word has been counted.
+    // The spaces that have been found match queries of fewer words, too. For a single word, `countDocuments` has looked
+    // for matches.
     if (found || query.minWords === 1 || (await mayMatch(search, query))) {
       const closerHits = found?.hits ?? [];
       const continues = isLast && (closerHits.length > 0 || mayContinue);

@@ -35,11 +35,11 @@ export class RankedKeys {
   readonly #others: Stream;
   readonly #reader: WordReader;
   /**
-   * On a first page, the `space_pk` of all title matches that have been read. `take` leaves them out of the others.
-   * When it reaches another match, the title match of the same space has already been read, because title matches rank
-   * higher. This costs less than excluding a pattern in the index. Later pages must exclude the pattern, because they
-   * have not read the first title matches. Not a set of keys, because a space can move meanwhile. Undefined on later
-   * pages, and if matches are verified.
+   * If both streams are read from their start, the `space_pk` of all title matches that have been read. `take` leaves
+   * them out of the others. When it reaches another match, the title match of the same space has already been read,
+   * because title matches rank higher. This costs less than excluding a pattern in the index. A page that continues a
+   * section must exclude the pattern, because it has not read the first title matches. Not a set of keys, because a
+   * space can move meanwhile. Undefined if a section is continued, and if matches are verified.
    */
   readonly #titleSpaces: Set<number> | undefined;
 

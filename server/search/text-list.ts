@@ -174,8 +174,8 @@ async function readExactTitles(
   maxHits: number,
 ): Promise<ReadResult> {
   const { resources, db, firstRevision, budget } = search;
-  // Later pages read more rows, because those that changed after the first page are omitted. So does the section of the
-  // other query, because results that precede it are omitted.
+  // A page that continues a section reads more rows, because those that changed after the first page are omitted. So do
+  // the sections of the other query, because results that precede them are omitted.
   const omitted = precedingSpaces(search, section);
   const limit =
     maxHits + omitted.length + (after === -Infinity ? 0 : Math.floor(budget.rejectedRows));

@@ -266,7 +266,7 @@ describe('A cursor', () => {
       const parameters = new URLSearchParams(cursors.map((each) => ['cursor', each]));
       const { status, body } = await read(list, `${paths[list]}&${parameters}`);
       expect(status).toBe(400);
-      // A string that is only no cursor of this list has the code `invalid_cursor`.
+      // Any other string that is not a cursor of this list has the code `invalid_cursor`.
       expect(body).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '?cursor' }] });
     }
   });

@@ -215,7 +215,7 @@ describe.each<Search>([
   },
 );
 
-describe('A space whose rank falls between two pages', () => {
+describe('A space whose rank drops after the first page has been read', () => {
   const read = async (path: string) => {
     const response = await app.fetch(path);
     const ids = ((await response.json()) as SearchResult[]).map(({ space_id }) => space_id);

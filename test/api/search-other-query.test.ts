@@ -113,7 +113,12 @@ describe('Another query', () => {
     ['a word in another script', 'астраномия', 'астрономия', ['Астрономия для всех']],
     ['a word in a script with vowel signs', 'हिन्दुसतानी', 'हिन्दुस्तानी', ['हिन्दुस्तानी संगीत']],
     ['a word with folded letters', 'ubnug', 'ubung', ['Übung macht den Meister']],
-    ['a word next to a joined one', 'wi-fi meteorolgy', 'wi-fi meteorology', ['Wi Fi meteorology']],
+    [
+      'a word next to one of two parts',
+      'wi-fi meteorolgy',
+      'wi-fi meteorology',
+      ['Wi Fi meteorology'],
+    ],
   ])('corrects %s', async (_, q, answered, found) => {
     expect(await search(q)).toEqual({ found, answered });
   });
