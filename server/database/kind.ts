@@ -36,7 +36,7 @@ export interface OpenOptions {
 
 /** The time by which a stopping process must be done with the database. */
 export interface StopDeadline {
-  /** When it is aborted, pending and later queries fail. On SQLite, only writes that wait for another process do. */
+  /** When it is aborted, pending and later queries fail. On SQLite, only writes that wait for another process fail. */
   signal: AbortSignal;
   /**
    * Called if queries, tasks or maintenance of a database server were still running then. May be called several times.

@@ -7,7 +7,11 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openPostgresql } from '../../server/database/postgresql/open.ts';
 import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { recomputeKeysWithIotaSubscript } from '../../server/database/username-keys.ts';
-import { usernameKey, usernameSkeleton } from '../../server/text/username-keys.ts';
+import {
+  distinctSkeleton,
+  usernameKey,
+  usernameSkeleton,
+} from '../../server/text/username-keys.ts';
 import { startPostgresql } from '../support/postgresql.ts';
 import { userRow } from './users.ts';
 
@@ -15,10 +19,18 @@ import { userRow } from './users.ts';
 const CAPITAL = '\u1FCC\u0342';
 const SMALL = '\u1FC7';
 
-/** Adds users with keys that earlier versions stored, and recomputes them. */
-async function recompute(engine: Engine, usernames: string[]) {
+/**
+ * Adds users with keys that earlier versions stored, and recomputes them.
+ * @param skeletons by username; by default, those of no name
+ */
+async function recompute(
+  engine: Engine,
+  usernames: string[],
+  skeletons: Record<string, string> = {},
+) {
   for (const [i, username] of usernames.entries()) {
-    const keys = { username_key: `key ${i}`, username_skeleton: `skeleton ${i}` };
+    const username_skeleton = skeletons[username] ?? `skeleton ${i}`;
+    const keys = { username_key: `key ${i}`, username_skeleton };
     const row = { ...userRow(`u${i}`), username, ...keys };
     await engine.db.insertInto('users').values(row).execute();
   }
@@ -34,11 +46,13 @@ test.each([
   ['SQLite', openSqliteDatabase],
   ['PostgreSQL', openPostgresqlDatabase],
 ])(
-  'an upgrade on %s recomputes keys of usernames with an iota subscript, except a key that another username has',
+  'an upgrade on %s recomputes the keys of usernames with an iota subscript, except a taken key, and makes a taken skeleton distinct',
   async (_, open) => {
     await using database = await open();
     const fillers = Array.from({ length: 1_500 }, (_, i) => `user ${i}`);
-    const rows = await recompute(database.engine, [CAPITAL, ...fillers, SMALL, `${SMALL}α`]);
+    const taken = usernameSkeleton(`${SMALL}β`);
+    const usernames = [CAPITAL, ...fillers, SMALL, `${SMALL}α`, `${SMALL}β`];
+    const rows = await recompute(database.engine, usernames, { 'user 5': taken });
     const key = usernameKey(CAPITAL);
     const skeleton = usernameSkeleton(CAPITAL);
     expect(rows[0]).toEqual({ key, skeleton });
@@ -47,6 +61,10 @@ test.each([
     expect(rows[1_502]).toEqual({
       key: usernameKey(`${SMALL}α`),
       skeleton: usernameSkeleton(`${SMALL}α`),
+    });
+    expect(rows[1_503]).toEqual({
+      key: usernameKey(`${SMALL}β`),
+      skeleton: distinctSkeleton(taken, 'u1503'),
     });
   },
 );

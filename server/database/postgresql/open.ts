@@ -74,7 +74,7 @@ export async function openPostgresql(url: string, options: PostgresqlOptions): P
       busySeconds: 0,
       waitSeconds: 0,
       waitingWriters: 0,
-      // Without reads that wait for the replica, because they run on the primary if it hangs.
+      // Without reads that wait for a hanging replica, because they run on the primary after a second at most.
       waitingQueries: pool.waitingCount,
       ...(replica && { replicaReads: replica.reads }),
     }),

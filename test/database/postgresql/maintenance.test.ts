@@ -23,11 +23,13 @@ afterEach(() => engine.close());
 
 const documentOf = (key: number, word: string) => ({ key, words: { title: [word], all: [word] } });
 
+const RUNNING = new AbortController().signal;
+
 const raiseRevision = () => sql`SELECT raise_search_revision()`.execute(engine.db);
 
 test('Changes of the word index are merged after a time without writes', async () => {
   const tasks = { refreshDictionary: async () => true, eraseDeletedRows: async () => true };
-  const maintenance = new PostgresqlMaintenance(engine, tasks, 0);
+  const maintenance = new PostgresqlMaintenance(engine, RUNNING, tasks, 0);
   await engine.wordIndex.add(engine.db, [documentOf(1, 'rye'), documentOf(2, 'oats')]);
   await maintenance.runRound();
   await raiseRevision();
@@ -41,7 +43,7 @@ test('Changes of the word index are merged after a time without writes', async (
 test('Another process takes over as soon as the one that runs maintenance stops', async () => {
   const rounds: string[] = [];
   const createMaintenance = (name: string) =>
-    new PostgresqlMaintenance(engine, {
+    new PostgresqlMaintenance(engine, RUNNING, {
       refreshDictionary: async () => true,
       eraseDeletedRows: async () => rounds.push(name) > 0,
     });
@@ -56,6 +58,23 @@ test('Another process takes over as soon as the one that runs maintenance stops'
   expect(rounds).toEqual(['first', 'second']);
 });
 
+test('A process that is stopping starts no refresh of the dictionary', async () => {
+  const stopping = new AbortController();
+  let refreshes = 0;
+  const maintenance = new PostgresqlMaintenance(engine, stopping.signal, {
+    refreshDictionary: async () => {
+      refreshes += 1;
+      return true;
+    },
+    async eraseDeletedRows() {
+      stopping.abort();
+      return true;
+    },
+  });
+  await maintenance.runRound();
+  expect(refreshes).toBe(0);
+});
+
 test('After a failed merge, merges continue during a refresh of the dictionary', async () => {
   let merges = 0;
   const optimize: Engine['wordIndex']['optimize'] = async (trx) => {
@@ -65,6 +84,7 @@ test('After a failed merge, merges continue during a refresh of the dictionary',
   };
   const maintenance = new PostgresqlMaintenance(
     { ...engine, wordIndex: { ...engine.wordIndex, optimize } },
+    RUNNING,
     {
       async refreshDictionary() {
         await waitUntil(

@@ -20,7 +20,7 @@ async function nameStatements(texts: readonly string[]): Promise<Map<string, str
   return new Map(rows.map(({ statement, name }) => [statement, name]));
 }
 
-test('Names a statement alike in every process, so that processes can share connections of a pooler', async () => {
+test('Gives a statement the same name in every process, so that processes can share connections of a pooler', async () => {
   const texts = ['SELECT $1::int AS first', 'SELECT $1::int AS second'];
   const [names, otherNames] = [
     await nameStatements(texts),

@@ -114,7 +114,7 @@ async function interrupt(
 /** Creates maintenance that merges only when there are many changes, never because of a quiet period. */
 function createMaintenance(refreshDictionary = async () => true): PostgresqlMaintenance {
   const tasks = { refreshDictionary, eraseDeletedRows: async () => true };
-  return new PostgresqlMaintenance(engine, tasks, Infinity);
+  return new PostgresqlMaintenance(engine, new AbortController().signal, tasks, Infinity);
 }
 
 describe('Maintenance', () => {

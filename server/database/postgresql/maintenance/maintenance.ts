@@ -26,6 +26,7 @@ const MERGE_INTERVAL_MS = 250;
  */
 export class PostgresqlMaintenance implements Maintenance {
   readonly #engine: Engine;
+  readonly #stopping: AbortSignal;
   readonly #tasks: MaintenanceTasks;
   readonly #dictionaryRefresh: DictionaryRefresh;
   readonly #holder = randomUUID();
@@ -34,8 +35,14 @@ export class PostgresqlMaintenance implements Maintenance {
   /** The search revision at the last check. */
   #checkedRevision: number | undefined;
 
-  constructor(engine: Engine, tasks: MaintenanceTasks, quietIntervalMs = QUIET_INTERVAL_MS) {
+  constructor(
+    engine: Engine,
+    stopping: AbortSignal,
+    tasks: MaintenanceTasks,
+    quietIntervalMs = QUIET_INTERVAL_MS,
+  ) {
     this.#engine = engine;
+    this.#stopping = stopping;
     this.#tasks = tasks;
     this.#dictionaryRefresh = new DictionaryRefresh(tasks.refreshDictionary);
     this.#quietIntervalMs = quietIntervalMs;
@@ -46,7 +53,9 @@ export class PostgresqlMaintenance implements Maintenance {
       if (!(await this.#acquireLease())) return;
       await this.#tasks.eraseDeletedRows();
       await this.#mergeChanges();
-      if (!this.#dictionaryRefresh.isPausing) await this.#refreshDictionary();
+      if (!this.#dictionaryRefresh.isPausing && !this.#stopping.aborted) {
+        await this.#refreshDictionary();
+      }
     } catch (error) {
       if (!isUnavailable(error)) throw error;
     }

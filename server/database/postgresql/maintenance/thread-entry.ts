@@ -27,6 +27,6 @@ const engine = createEngine(db);
 
 await runThread({
   engine,
-  createMaintenance: (tasks) => new PostgresqlMaintenance(engine, tasks),
+  createMaintenance: (tasks, stopping) => new PostgresqlMaintenance(engine, stopping, tasks),
   unavailableError: stoppingError,
 });

@@ -221,7 +221,7 @@ const statements = [
     END'`,
   `CREATE FUNCTION search_changes() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN PERFORM raise_search_revision(); RETURN NULL; END'`,
-  // The revision of a row must be lower than that of every search that sees the row. Without the limit, it would be
+  // The revision of a row must be lower than that of every search that sees the row. Without `least`, it would be
   // equal if an earlier statement of the transaction has raised the revision.
   `CREATE FUNCTION public_space_changes() RETURNS trigger LANGUAGE plpgsql AS
     'DECLARE raised bigint := raise_search_revision();

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * If an import sets the first id, the sequence continues after it. Before its first use, the sequence has this id as its
- * last value, too.
+ * Continues the sequence also after an import that sets only the first id. An unused sequence already has this id as
+ * its `last_value`, so the condition of the first migration missed it, and the next insert failed.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`CREATE OR REPLACE FUNCTION continue_tag_ids() RETURNS trigger LANGUAGE plpgsql AS

@@ -4,9 +4,9 @@ import { type Kysely, sql } from 'kysely';
 const PREFIX_LENGTHS = Array.from({ length: 31 }, (_, i) => i + 1).join(' ');
 
 /**
- * Replaces the word index by one with a prefix index for each length of a word. FTS5 collects and sorts all matches of
- * any other prefix for each query, so frequent long words such as `implementation` were slow. The next start fills it,
- * because the version in `search_index` is 0.
+ * Replaces the word index by one with a prefix index for each length of a word. For a prefix without an index of its
+ * length, FTS5 collects and sorts all matches in each query, so frequent long words such as `implementation` were slow.
+ * The next start fills it, because the version in `search_index` is 0.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
