@@ -21,7 +21,7 @@ const SMALL = '\u1FC7';
 
 /**
  * Adds users with keys that earlier versions stored, and recomputes them.
- * @param skeletons by username; by default, those of no name
+ * @param skeletons stored skeletons by username; by default, placeholders that no username has
  */
 async function recompute(
   engine: Engine,
