@@ -31,7 +31,7 @@ export async function assertDatabaseExists(location: Location): Promise<void> {
   (await kindOf(location)).assertExists(location);
 }
 
-/** Whether a server or an import has used a folder as its data folder with SQLite. PostgreSQL leaves no trace there. */
+/** Whether a server or an import has used a folder for a SQLite database. With PostgreSQL, it has no lock file. */
 export function isDataFolder(dataDir: string): boolean {
   return existsSync(lockFile({ dataDir }));
 }
