@@ -12,6 +12,7 @@ import { waitForDictionary } from '../support/dictionary.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
 let app: TestApp;
@@ -334,7 +335,9 @@ describe('A suspension during requests of the account', () => {
       const requests = [1, 2].flatMap(() => requestsOf(user, avatar, created));
       const results = requests.map(async (request) => {
         await sleep(Math.random() * 100);
-        return (await request()).response?.status;
+        // On a busy machine, a login or password change may get 503.
+        const { response } = await retryWhileUnavailable<{ response?: Response }>(request);
+        return response?.status;
       });
       await sleep(Math.random() * 100);
       await suspend(user.userId);
@@ -360,9 +363,9 @@ describe('A suspension during requests of the account', () => {
       await restore(user.userId);
       expect(await search()).toEqual(created.sort());
     }
-    // On a busy machine, a login or password change may get 503.
-    const expected = [200, 201, 401, 403, 503];
-    expect([...statuses].filter((status) => !expected.includes(status ?? 0))).toEqual([]);
+    expect([...statuses].filter((status) => ![200, 201, 401, 403].includes(status ?? 0))).toEqual(
+      [],
+    );
     expect(statuses).toContain(401);
     expect(statuses).toContain(201);
     await assertConsistent(app.context.engine);
