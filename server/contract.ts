@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 
 /** An operation of `openapi.yaml`, without its schemas. */
 export interface Operation {
@@ -57,7 +56,9 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** The content of `openapi.yaml`. */
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
-const contract = parse(contractText) as Contract;
+const contract = JSON.parse(
+  readFileSync(new URL('../generated/openapi.json', import.meta.url), 'utf8'),
+) as Contract;
 
 /** The version of the contract, which is also the version of the service. */
 export const version = contract.info.version;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 
+/** For Dredd, which reports locations in it. */
 export const contractFile = new URL('../openapi.yaml', import.meta.url);
 
 interface Schema {
@@ -15,7 +15,8 @@ interface Schema {
  */
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
 export function closedContract(): any {
-  return parse(readFileSync(contractFile, 'utf8'), (_key, value) => {
+  const text = readFileSync(new URL('../generated/openapi.json', import.meta.url), 'utf8');
+  return JSON.parse(text, (_key, value) => {
     const { type, properties, additionalProperties } = (value ?? {}) as Schema;
     const isOpen = type === 'object' && properties && additionalProperties === undefined;
     return isOpen ? { ...(value as Schema), additionalProperties: false } : value;

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 
 /** An npm package that `npm run build` makes from this repository. */
 export interface Package {
@@ -42,7 +41,7 @@ export const packages: Package[] = [
     json: {
       // Written by hand, because its users do not need the dependencies of the server.
       'package.json': () => readJson('client/package.json'),
-      'openapi.json': () => parse(readFileSync('openapi.yaml', 'utf8')),
+      'openapi.json': () => readJson('generated/openapi.json'),
     },
   },
   programs({
@@ -50,7 +49,13 @@ export const packages: Package[] = [
     description: 'The server of space-service, a web service for discussion rooms called spaces.',
     readme: 'server/README.md',
     projects: ['codegen/packages/server.tsconfig.json'],
-    assets: ['openapi.yaml', '.env.example', 'server/**/*.{jpg,sql,txt,webp,yaml}', 'CHANGELOG.md'],
+    assets: [
+      'openapi.yaml',
+      'generated/openapi.json',
+      '.env.example',
+      'server/**/*.{jpg,sql,txt,webp,yaml}',
+      'CHANGELOG.md',
+    ],
     // The page of the demo.
     webPages: ['examples/web'],
     manifest: {
@@ -70,6 +75,7 @@ export const packages: Package[] = [
     projects: ['codegen/packages/tools.tsconfig.json'],
     assets: [
       'openapi.yaml',
+      'generated/openapi.json',
       'server/accounts/common-passwords.txt',
       'server/avatars/default.webp',
       'server/text/confusables.{LICENSE.txt,txt}',

@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifyError, FastifySchemaCompiler, onRequestAsyncHookHandler } from 'fastify';
 import { EMAIL_PATTERN } from '../accounts/email.ts';
 import type { Pointer } from '../errors.ts';
@@ -18,10 +18,18 @@ const validator = new Ajv({
   formats: { int32: true, int64: true },
 });
 
-/** @throws Error if the schema has a pattern without a message in `PATTERN_MESSAGES` */
+/**
+ * Returns a validator that compiles the schema on first use, because compiling all schemas would double the time until
+ * the server is ready.
+ * @throws Error if the schema has a pattern without a message in `PATTERN_MESSAGES`
+ */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   assertPatternsHaveMessages(schema);
-  const validate = validator.compile(schema);
+  let compiled: ValidateFunction | undefined;
+  const validate = (value: unknown) => {
+    compiled ??= validator.compile(schema);
+    return compiled(value) || { error: compiled.errors ?? [] };
+  };
   if (httpPart === 'body') return validate;
   const { properties } = schema as { properties: Record<string, { type?: string }> };
   const parsedNames = Object.keys(properties).filter((name) => properties[name]?.type !== 'string');
@@ -30,7 +38,7 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
       const value = parameters[name];
       if (typeof value === 'string' && JSON_VALUE.test(value)) parameters[name] = JSON.parse(value);
     }
-    return validate(parameters) || { error: validate.errors ?? [] };
+    return validate(parameters);
   };
 };
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { contractText, operations } from '../../server/contract.ts';
+import { operations } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { openapi } from '../support/openapi.ts';
 
 let app: TestApp;
 let caller: TestUser;
@@ -25,18 +25,17 @@ interface Schema {
   enum?: string[];
 }
 
-const contract = parse(contractText);
 const operationsWithJson = operations
   .filter(({ bodyType }) => bodyType === 'application/json')
   .map((operation) => {
-    const { requestBody } = contract.paths[operation.path][operation.method.toLowerCase()];
+    const { requestBody } = openapi.paths[operation.path][operation.method.toLowerCase()];
     const { example, schema } = requestBody.content['application/json'];
     return { ...operation, example, schema: resolve(schema) };
   });
 
 function resolve(schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1);
-  return name === undefined ? schema : resolve(contract.components.schemas[name]);
+  return name === undefined ? schema : resolve(openapi.components.schemas[name]);
 }
 
 /** Returns the longest valid JSON text. Every character is escaped, as by clients that send only ASCII. */

@@ -2,16 +2,15 @@ import { once } from 'node:events';
 import { type IncomingMessage, request as openRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
-import { contractText } from '../../server/contract.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { toLines } from '../support/ndjson.ts';
+import { openapi } from '../support/openapi.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 
@@ -27,7 +26,7 @@ interface OperationObject {
 const contract: {
   paths: Record<string, Record<string, OperationObject>>;
   components: { responses: Record<string, ResponseObject> };
-} = parse(contractText);
+} = openapi;
 
 /** Every problem example in the contract, by the name of its response. */
 const examples = new Map<string, Problem>();

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { contractText, operations } from '../../server/contract.ts';
+import { operations } from '../../server/contract.ts';
+import { openapi } from '../support/openapi.ts';
 import { inputNamesOf, parametersOf } from '../support/requests.ts';
 
 // Rules for openapi.yaml that its linters cannot express.
 
-const contract = parse(contractText);
 const lists = operations.filter((operation) => inputNamesOf(operation).includes('limit'));
 
 test('every required parameter has an example', () => {
@@ -24,8 +23,8 @@ test('the contract has lists', () => {
 test.each(lists)('$operationId has the parameter cursor and the header Link', (operation) => {
   expect(inputNamesOf(operation)).toContain('cursor');
   const { path, method } = operation;
-  const declared = contract.paths[path][method.toLowerCase()].responses['200'];
+  const declared = openapi.paths[path][method.toLowerCase()].responses['200'];
   const response =
-    '$ref' in declared ? contract.components.responses[declared.$ref.split('/').at(-1)] : declared;
+    '$ref' in declared ? openapi.components.responses[declared.$ref.split('/').at(-1)] : declared;
   expect(Object.keys(response.headers ?? {})).toContain('Link');
 });

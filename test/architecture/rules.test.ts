@@ -3,11 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { readConfig } from '../../server/config.ts';
-import { contractText } from '../../server/contract.ts';
 import { migrations as postgresqlMigrations } from '../../server/database/postgresql/migrations/index.ts';
 import { migrations as sqliteMigrations } from '../../server/database/sqlite/migrations/index.ts';
+import { openapi } from '../support/openapi.ts';
 import { importChain, pathsMatching, root, sourceAt, sources, sourcesIn } from './sources.ts';
 
 test('The source scanner finds the files of the repository and their imports', () => {
@@ -145,12 +144,11 @@ test('Every imported file exists, and imports of generated code end in .ts', () 
 });
 
 describe('Each tag of the contract', () => {
-  const contract = parse(contractText);
   // biome-ignore lint/suspicious/noExplicitAny: operations and shared parameters of an OpenAPI document
-  const operations = Object.values<any>(contract.paths).flatMap((item) =>
+  const operations = Object.values<any>(openapi.paths).flatMap((item) =>
     Object.values<{ tags: string[]; operationId: string }>(item).filter((each) => each.operationId),
   );
-  const tags: string[] = contract.tags.map(({ name }: { name: string }) => name.toLowerCase());
+  const tags: string[] = openapi.tags.map(({ name }: { name: string }) => name.toLowerCase());
 
   test('has a file in server/handlers/', () => {
     const files = sourcesIn('server/handlers').map(({ path }) => path.split('/').at(-1));

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
-import { contractText } from '../../server/contract.ts';
+import { openapi } from '../support/openapi.ts';
 
-const { version } = parse(contractText).info;
+const { version } = openapi.info;
 
 test.each(['package.json', 'client/package.json', 'examples/web/package.json'])(
   '%s has the version of the contract',

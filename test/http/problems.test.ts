@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import type { Problem } from '../../generated/types.gen.ts';
-import { contractText } from '../../server/contract.ts';
 import { PROBLEM_STATUSES } from '../../server/http/problems.ts';
+import { openapi } from '../support/openapi.ts';
 
 interface ResponseObject {
   $ref?: string;
@@ -21,7 +20,7 @@ const contract: {
     responses: Record<string, ResponseObject>;
     schemas: { Problem: { properties: { code: { 'x-extensible-enum': string[] } } } };
   };
-} = parse(contractText);
+} = openapi;
 
 const statuses = Object.entries<number>(PROBLEM_STATUSES);
 

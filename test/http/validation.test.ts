@@ -8,7 +8,8 @@ const compile = (pattern: string) => {
 
 test('compiles a pattern with a message', () => {
   const validate = compile('^[A-Za-z0-9_-]+$');
-  expect([validate({ a: 'b' }), validate({ a: 'b c' })]).toEqual([true, false]);
+  expect(validate({ a: 'b' })).toBe(true);
+  expect(validate({ a: 'b c' })).toMatchObject({ error: [{ keyword: 'pattern' }] });
 });
 
 test('rejects a pattern without a message', () => {

@@ -24,6 +24,9 @@ import {
 /** `full`: the initial value of each new budget. `used`: the budgets of the current test, with what remains of them. */
 const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, used: [] as Budget[] }));
 
+// Files share loaded modules. Reload them with the mock, and without it after this file.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
 vi.mock(import('../../server/search/budget.ts'), async (load) => {
   const original = await load();
   const newBudget = () => {

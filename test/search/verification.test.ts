@@ -1,8 +1,11 @@
-import { expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { searchText } from '../../server/search/text-search.ts';
 import { tokenize } from '../../server/text/words/tokenize.ts';
 import { CURRENT_REVISION, generateIndex } from './generated-index.ts';
 
+// Files share loaded modules. Reload them with the mock, and without it after this file.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => void vi.resetModules());
 vi.mock(import('../../server/text/words/tokenize.ts'), async (load) => {
   const original = await load();
   return { ...original, tokenize: vi.fn(original.tokenize) };

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
-import { parse } from 'yaml';
-import { contractText, type Operation } from '../../server/contract.ts';
+import type { Operation } from '../../server/contract.ts';
+import { openapi } from './openapi.ts';
 
 interface ExampleRequest {
   /** Path and query. */
@@ -9,7 +9,6 @@ interface ExampleRequest {
   init: RequestInit & { method: string };
 }
 
-const contract = parse(contractText);
 const pixel = await sharp({ create: { width: 1, height: 1, channels: 3, background: 'teal' } })
   .png()
   .toBuffer();
@@ -65,18 +64,18 @@ export interface Parameter {
 }
 
 export function parametersOf({ path, method }: Operation): Parameter[] {
-  const item = contract.paths[path];
+  const item = openapi.paths[path];
   const parameters: (Parameter | { $ref: string })[] = [
     ...(item.parameters ?? []),
     ...(item[method.toLowerCase()].parameters ?? []),
   ];
   return parameters.map((each) =>
-    '$ref' in each ? contract.components.parameters[each.$ref.split('/').pop() as string] : each,
+    '$ref' in each ? openapi.components.parameters[each.$ref.split('/').pop() as string] : each,
   );
 }
 
 /** Returns the example of the JSON body, or undefined for an operation without one. */
 export function bodyExampleOf({ path, method }: Operation): object | undefined {
-  const { requestBody } = contract.paths[path][method.toLowerCase()];
+  const { requestBody } = openapi.paths[path][method.toLowerCase()];
   return requestBody?.content['application/json']?.example;
 }

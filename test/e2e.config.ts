@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+import { shared } from './support/vitest-options.ts';
+
+/** What starts processes: programs, browsers, package managers and PostgreSQL. */
+export default defineConfig({
+  test: {
+    ...shared,
+    include: ['test/**/*.e2e.test.ts'],
+    setupFiles: ['test/support/kill-processes.ts'],
+  },
+});
