@@ -12,6 +12,6 @@ export default defineConfig({
       'test/search/{example-queries,matcher,tag-keys,text-search}.test.ts',
     ],
     globalSetup: ['test/support/postgresql-setup.ts'],
-    setupFiles: ['test/support/kill-processes.ts'],
+    setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },
 });

@@ -8,7 +8,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/**/*.e2e.test.ts', 'test/conformance/**'],
     globalSetup: ['test/support/coverage.ts', 'test/support/query-plans.ts'],
-    setupFiles: ['test/support/no-processes.ts'],
+    setupFiles: ['test/support/no-processes.ts', 'test/support/before-each-file.ts'],
     execArgv: [
       ...shared.execArgv,
       '--import',

@@ -3,11 +3,14 @@ import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { normalizePassword } from '../accounts/password.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 
-/** Argon2id parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. */
-const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+/**
+ * Argon2id parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. Most tests reduce them, so
+ * that thousands of registrations and logins take seconds.
+ */
+export const HASHING_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-// The limits of imported hashes. Verifying a hash at a limit takes about ten times as long as one with COST: 0.1 s on a
-// quiet machine. The usual parameters of Django, PHP, Spring, passlib and RFC 9106 (64 MiB) are below the limits.
+// The limits of imported hashes. Verifying a hash at a limit takes about ten times as long as one with HASHING_COST:
+// 0.1 s on a quiet machine. The usual parameters of Django, PHP, Spring, passlib and RFC 9106 (64 MiB) are below the limits.
 const MAX_MEMORY_KIB = 102_400;
 /** Maximum product of memory and passes, which determines the time. */
 const MAX_WORK_KIB = 262_144;
@@ -19,8 +22,12 @@ const MAX_LANES = 16;
 export const PASSWORD_HASH_RULE =
   'an Argon2 hash in PHC form with at most 102,400 KiB of memory, 64 passes, 262,144 KiB for memory times passes, and 16 lanes';
 
-/** Verified in place of a missing hash, so that a login takes the same time. No password matches it. */
-const DUMMY_HASH = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+/** Returns the hash to verify in place of a missing one, so that a login takes the same time. No password matches it. */
+function dummyHash(): string {
+  const { memoryCost, timeCost, parallelism } = HASHING_COST;
+  const parameters = `m=${memoryCost},t=${timeCost},p=${parallelism}`;
+  return `$argon2id$v=19$${parameters}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+}
 
 /**
  * Argon2 runs on libuv's four threads. The limit leaves one of them to avatars and files, and one core to other
@@ -40,7 +47,7 @@ export const countWaitingPasswords = limitHashing.countWaiting;
 export async function hashPassword(password: string): Promise<string> {
   const normalized = normalizePassword(password);
   if (normalized === undefined) throw new RangeError('The password is too long or malformed.');
-  return limitHashing(() => hash(normalized, COST));
+  return limitHashing(() => hash(normalized, HASHING_COST));
 }
 
 /**
@@ -49,7 +56,7 @@ export async function hashPassword(password: string): Promise<string> {
  */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
   const normalized = normalizePassword(password);
-  const isMatch = await limitHashing(() => verify(stored ?? DUMMY_HASH, normalized ?? ''));
+  const isMatch = await limitHashing(() => verify(stored ?? dummyHash(), normalized ?? ''));
   return isMatch && normalized !== undefined && stored !== null;
 }
 
@@ -62,9 +69,9 @@ export function needsRehash(stored: string): boolean {
   return (
     !isPasswordHash(stored) ||
     !stored.startsWith('$argon2id$v=19$') ||
-    memoryCost < COST.memoryCost ||
-    timeCost < COST.timeCost ||
-    parallelism < COST.parallelism
+    memoryCost < HASHING_COST.memoryCost ||
+    timeCost < HASHING_COST.timeCost ||
+    parallelism < HASHING_COST.parallelism
   );
 }
 

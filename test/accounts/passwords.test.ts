@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hash } from '@node-rs/argon2';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { checkNewPassword } from '../../server/accounts/password.ts';
 import {
   countWaitingPasswords,
@@ -11,7 +11,10 @@ import {
   needsRehash,
   verifyPassword,
 } from '../../server/auth/password-hashing.ts';
+import { useRealHashingCost } from '../support/hashing-cost.ts';
 import { domainErrorOf } from './domain-error.ts';
+
+beforeAll(useRealHashingCost);
 
 const ada = { username: 'Ada.Lovelace', email: 'Countess+1@Example.com' };
 const PASSWORD = 'marmalade on toast';

@@ -2,11 +2,13 @@ import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { useRealHashingCost } from '../support/hashing-cost.ts';
 
 let app: TestApp;
 let alice: TestUser;
 
 beforeAll(async () => {
+  useRealHashingCost();
   app = await startApp();
   alice = await app.register('alice');
 });

@@ -45,8 +45,8 @@ const countByStatus = (results: Result[]) => {
 };
 
 /**
- * Repeats a request, with at most eight concurrently. More would overload the password hashing. On a busy machine, even
- * eight can get 503, which no limit counts.
+ * Repeats a request, with at most 40 concurrently. More would overload the password hashing. On a busy machine, even 40
+ * can get 503, which no limit counts.
  */
 const repeat = async <T extends Result>(
   count: number,
@@ -54,7 +54,7 @@ const repeat = async <T extends Result>(
 ): Promise<T[]> => {
   const results: T[] = [];
   while (results.length < count) {
-    const batch = Array.from({ length: Math.min(8, count - results.length) }, (_, i) =>
+    const batch = Array.from({ length: Math.min(40, count - results.length) }, (_, i) =>
       retryWhileUnavailable(() => send(results.length + i)),
     );
     results.push(...(await Promise.all(batch)));

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { pino } from 'pino';
 import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import { buildApp } from '../../server/app.ts';
@@ -14,6 +13,7 @@ import { type Exchange, validateExchange } from './contract.ts';
 import { createTestDatabase } from './databases.ts';
 import { INSTANCE } from './metrics.ts';
 import { freePort } from './ports.ts';
+import { errorLog } from './recent.ts';
 
 /** A running application with its own database, and clients for it. */
 export interface TestApp extends AsyncDisposable {
@@ -61,7 +61,7 @@ export async function startApp(
   settings: Record<string, string> = {},
   {
     limits,
-    log = pino({ level: 'silent' }),
+    log = errorLog,
     engine = (real) => real,
     sharesDataOf,
     runsMaintenance = sharesDataOf === undefined,

@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { closedContract } from '../../verification/contract.ts';
+import { describeExchange, recordExchange } from './recent.ts';
 
 /** A request and its response, as seen by a client. */
 export interface Exchange {
@@ -83,11 +84,13 @@ export function validateExchange(exchange: Exchange): void {
   const { method, status, body } = exchange;
   const { pathname, searchParams } = new URL(exchange.url);
   const found = findOperation(method, pathname);
+  recordExchange(exchange);
   const violation = found
     ? (responseError(found.operation, exchange) ?? requestError(found, searchParams, exchange))
     : errorOutsideContract(exchange);
   if (violation) {
-    throw new Error(`${method} ${pathname} -> ${status}: ${violation}\n${body.slice(0, 500)}`);
+    const place = found ? `${found.operation.operationId} ${status}` : 'outside the contract';
+    throw new Error(`${violation} (${place})\n${describeExchange(exchange)}`);
   }
   if (!found) return;
   const reached = `${found.operation.operationId} ${status}`;
