@@ -1,12 +1,4 @@
-/** A schema of OpenAPI 3.0, or a reference to one. */
-export interface Schema {
-  $ref?: string;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  additionalProperties?: boolean | Schema;
-  [keyword: string]: unknown;
-}
+import type { Schema } from '../server/contract.ts';
 
 /** Receives a breaking change with its location and remedy. */
 export type Report = (location: string, change: string, remedy: string) => void;

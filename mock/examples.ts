@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { copyContract, type Operation } from '../server/contract.ts';
+import { contract, type Operation } from '../server/contract.ts';
 import { accessToken, bearerToken } from '../server/http/bearer-token.ts';
 import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
 import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
@@ -38,7 +38,7 @@ export interface Examples {
 type Target = Pick<URL, 'pathname' | 'searchParams'>;
 
 /** The base URL in the contract's examples. */
-const EXAMPLE_BASE_URL = copyContract().servers[0]?.url ?? '';
+const EXAMPLE_BASE_URL = contract.servers[0]?.url ?? '';
 
 /** @param baseUrl the mock's own base URL, which replaces the one in examples */
 export async function openExamples(baseUrl: string): Promise<Examples> {

@@ -1,6 +1,6 @@
 import { createInstance, getHttpOperationsFromSpec } from '@stoplight/prism-http';
 import { pino } from 'pino';
-import { copyContract, type Operation } from '../server/contract.ts';
+import { contract, type Operation } from '../server/contract.ts';
 import { invalidPreference } from './preferences.ts';
 
 /** An example of a response in the contract. */
@@ -36,7 +36,7 @@ export interface Violation {
  * It throws an HttpProblem if the contract does not have the selected example.
  */
 export async function openPrism() {
-  const resources = await getHttpOperationsFromSpec(copyContract());
+  const resources = await getHttpOperationsFromSpec(structuredClone(contract));
   const config = {
     isProxy: false,
     checkSecurity: false,

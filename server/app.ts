@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance, type HTTPMethods, type RouteHandlerMetho
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
 import type { Context } from './context.ts';
-import { copyContract, operations } from './contract.ts';
+import { contract, operations } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { rejectAmbiguousHeaders } from './http/ambiguous-headers.ts';
 import { authenticate } from './http/authentication.ts';
@@ -135,19 +135,18 @@ const CHECKED_PATTERNS = ['Id', 'Email'];
  * of unused serialisers would delay the start.
  */
 function contractForRoutes() {
-  const contract = copyContract();
-  const { parameters, schemas } = contract.components;
-  contract.components.parameters = withoutPatterns(parameters);
-  for (const [name, schema] of Object.entries(schemas)) {
-    if (!CHECKED_PATTERNS.includes(name)) schemas[name] = withoutPatterns(schema);
+  const document = structuredClone(contract);
+  const { components } = document;
+  components.parameters = withoutPatterns(components.parameters ?? {});
+  for (const [name, schema] of Object.entries(components.schemas)) {
+    if (!CHECKED_PATTERNS.includes(name)) components.schemas[name] = withoutPatterns(schema);
   }
-  for (const { path, method, bodyType } of operations) {
-    const operation = contract.paths[path]?.[method.toLowerCase()];
-    if (!operation) continue;
+  for (const { path, method, bodyType, responses } of operations) {
+    const operation = document.paths[path]?.[method.toLowerCase()] as Record<string, unknown>;
     if (bodyType === 'multipart/form-data') delete operation.requestBody;
-    operation.responses = withoutProblems(operation.responses);
+    operation.responses = withoutProblems(responses);
   }
-  return contract;
+  return document;
 }
 
 function withoutProblems(responses: object): object {

@@ -1,8 +1,40 @@
 import { readFileSync } from 'node:fs';
 
-/** An operation of `openapi.yaml`, without its schemas. */
+/** An OpenAPI 3.0 document, as far as this project reads it. */
+export interface Contract {
+  info: { version: string; description: string };
+  security?: object[];
+  servers: { url: string }[];
+  paths: Record<string, PathItem>;
+  components: Record<string, Record<string, object>> & { schemas: Record<string, Schema> };
+}
+
+/** The parts of an OpenAPI document that define its operations. */
+export type Operations = Pick<Contract, 'paths' | 'security'> & Partial<Contract>;
+
+interface PathItem {
+  parameters?: (Parameter | Reference)[];
+  [method: string]: unknown;
+}
+
+interface OperationObject {
+  operationId: string;
+  tags?: string[];
+  security?: object[];
+  parameters?: (Parameter | Reference)[];
+  requestBody?: RequestBody | Reference;
+  responses: Record<string, Response | Reference>;
+}
+
+interface Reference {
+  $ref: string;
+}
+
+/** An operation of a contract, without references to components. Only its schemas can still contain some. */
 export interface Operation {
   operationId: string;
+  /** In lower case. */
+  tag: string;
   /** In upper case. */
   method: string;
   /** As in the contract: `/api/spaces/{space_id}`. */
@@ -16,76 +48,168 @@ export interface Operation {
   hasQueryParameters: boolean;
   /** Whether the operation is a GET that does not require an access token. */
   isPublicRead: boolean;
+  /** Those that all operations of the path share are first. */
+  parameters: readonly Parameter[];
+  requestBody: RequestBody | undefined;
+  responses: Readonly<Record<string, Response>>;
 }
 
-interface Contract {
-  info: { version: string; description: string };
-  security?: object[];
-  servers: { url: string }[];
-  paths: Record<string, Record<string, OperationObject>>;
-  components: {
-    parameters: Record<string, ParameterObject>;
-    schemas: Record<string, ContractSchema | { $ref: string }>;
-  };
+export interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  style?: string;
+  explode?: boolean;
+  schema: Schema;
+  example: string;
 }
 
-/** The keywords of a schema that the server reads. */
-interface ContractSchema {
-  properties?: Record<string, ContractSchema | { $ref: string }>;
-  items?: ContractSchema;
+export interface RequestBody {
+  required?: boolean;
+  content: Record<string, Media>;
+}
+
+export interface Response {
+  'x-problem-codes'?: string[];
+  headers?: Record<string, Header>;
+  content?: Record<string, Media>;
+}
+
+export interface Header {
+  required?: boolean;
+  schema?: Schema;
+}
+
+export interface Media {
+  schema: Schema;
+  example?: object;
+  /** Replaces `example` if there are several. */
+  examples?: Record<string, { value: object }>;
+}
+
+/** A schema, or a reference to one. */
+export interface Schema {
+  $ref?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  additionalProperties?: boolean | Schema;
   minLength?: number;
   maxLength?: number;
   maxItems?: number;
   pattern?: string;
+  [keyword: string]: unknown;
 }
 
-interface ParameterObject {
-  in: string;
-}
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
-interface OperationObject {
-  operationId: string;
-  security?: object[];
-  parameters?: (ParameterObject | { $ref: string })[];
-  requestBody?: { required?: boolean; content: Record<string, unknown> };
-  responses: object;
-}
-
-const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
-
-/** The content of `openapi.yaml`. */
-export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
-
-const contract = JSON.parse(
+/** The contract. Do not change it. */
+export const contract: Contract = JSON.parse(
   readFileSync(new URL('../generated/openapi.json', import.meta.url), 'utf8'),
-) as Contract;
+);
 
 /** The version of the contract, which is also the version of the service. */
 export const version = contract.info.version;
 
-/** Returns a copy of the contract that the caller may change. */
-export function copyContract(): Contract {
-  return structuredClone(contract);
+/** The operations of the contract, in its order. */
+export const operations: readonly Operation[] = readOperations(contract);
+
+/** Returns the operations of an OpenAPI document, in its order. */
+export function readOperations(document: Operations): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method] !== undefined).map((method) =>
+      readOperation(document, path, method),
+    ),
+  );
+}
+
+function readOperation(document: Operations, path: string, method: string): Operation {
+  const item = document.paths[path] as PathItem;
+  const operation = item[method] as OperationObject;
+  const resolve = <T extends object>(value: T | Reference) => resolveReference(document, value);
+  const resolveAll = <T extends object>(values: Record<string, T | Reference> = {}) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, resolve(value)]));
+  const authentication = readAuthentication(operation.security ?? document.security ?? []);
+  const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(resolve);
+  const requestBody = operation.requestBody && resolve(operation.requestBody);
+  const responses = Object.entries(resolveAll(operation.responses)).map(([status, response]) => [
+    status,
+    { ...response, headers: resolveAll(response.headers) },
+  ]);
+  return {
+    operationId: operation.operationId,
+    tag: operation.tags?.[0]?.toLowerCase() ?? '',
+    method: method.toUpperCase(),
+    path,
+    authentication,
+    bodyType: Object.keys(requestBody?.content ?? {})[0] ?? null,
+    isBodyRequired: requestBody?.required ?? false,
+    hasQueryParameters: parameters.some((each) => each.in === 'query'),
+    isPublicRead: method === 'get' && authentication !== 'required',
+    parameters,
+    requestBody,
+    responses: Object.fromEntries(responses),
+  };
+}
+
+/** The security requirements of an operation are alternatives. An empty one makes authentication optional. */
+function readAuthentication(security: object[]): Operation['authentication'] {
+  if (security.length === 0) return 'none';
+  const isOptional = security.some((requirement) => Object.keys(requirement).length === 0);
+  return isOptional ? 'optional' : 'required';
 }
 
 /**
- * Returns the text of the contract for the server at a URL. All lines except those of `servers` and the introduction
- * are as in the file.
- * @param introduction Markdown, put before the description of the service
+ * Returns the component that a reference names, such as `#/components/schemas/Id`. Returns other values unchanged.
+ * @throws Error if there is no such component
  */
-export function contractTextFor(url: string, introduction = ''): string {
-  const introductionLines = introduction && `${introduction.replace(/^(?=.)/gm, '    ')}\n\n`;
-  return contractText
-    .replace(/^servers:\n(?: .*\n)+/m, () => `servers:\n  - url: ${JSON.stringify(url)}\n`)
-    .replace(/^ {2}description: \|\n/m, (line) => line + introductionLines);
+export function resolveReference<T extends object>(document: Operations, value: T | Reference): T {
+  if (!('$ref' in value) || typeof value.$ref !== 'string') return value as T;
+  const [, , kind = '', name = ''] = value.$ref.split('/');
+  const target = document.components?.[kind]?.[name];
+  if (!target) throw new Error(`Cannot resolve $ref ${value.$ref}.`);
+  return resolveReference(document, target as T | Reference);
 }
 
-export const operations: readonly Operation[] = Object.entries(contract.paths).flatMap(
-  ([path, item]) =>
-    Object.entries(item)
-      .filter(([key]) => METHODS.includes(key))
-      .map(([method, operation]) => readOperation(path, method, operation)),
-);
+/**
+ * Returns a schema of the contract's components, or the schema of one of its properties.
+ * @throws Error if the contract has none
+ */
+export function componentSchema(name: string, property?: string): Schema {
+  const schema = resolveReference<Schema>(contract, { $ref: `#/components/schemas/${name}` });
+  if (property === undefined) return schema;
+  const found = schema.properties?.[property];
+  if (!found) throw new Error(`The schema ${name} has no property ${property}.`);
+  return resolveReference(contract, found);
+}
+
+/** The paths, those with fewer parameters first: `/api/spaces/{space_id}` also matches `/api/spaces/search`. */
+const routes = [...Map.groupBy(operations, ({ path }) => path)]
+  .map(([path, operationsOfPath]) => ({
+    names: [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string),
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '([^/]*)')}$`),
+    operationsOfPath,
+  }))
+  .sort((a, b) => a.names.length - b.names.length);
+
+/** The operations of a path, and the values of its parameters as they are in the path. */
+export interface Route {
+  operationsOfPath: readonly Operation[];
+  values: Readonly<Record<string, string>>;
+}
+
+/** Returns what the contract declares for the path of a request. */
+export function findRoute(pathname: string): Route | undefined {
+  for (const { names, pattern, operationsOfPath } of routes) {
+    const values = pattern.exec(pathname)?.slice(1);
+    if (!values) continue;
+    return {
+      operationsOfPath,
+      values: Object.fromEntries(names.map((name, i) => [name, values[i] ?? ''])),
+    };
+  }
+  return undefined;
+}
 
 /**
  * Returns the values that a path parameter must not have, because they are fixed segments at its place in other paths.
@@ -108,48 +232,17 @@ export function reservedValues(parameter: string): ReadonlySet<string> {
   return new Set(reserved);
 }
 
+/** The content of `openapi.yaml`. */
+export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
+
 /**
- * Returns a schema of the contract's components, or the schema of one of its properties.
- * @throws Error if the contract has none
+ * Returns the text of the contract for the server at a URL. All lines except those of `servers` and the introduction
+ * are as in the file.
+ * @param introduction Markdown, put before the description of the service
  */
-export function componentSchema(name: string, property?: string): ContractSchema {
-  const schema = dereference(contract.components.schemas[name]);
-  const found = property === undefined ? schema : dereference(schema?.properties?.[property]);
-  if (!found) throw new Error(`The contract has no schema ${name} ${property ?? ''}`);
-  return found;
-}
-
-function dereference(schema?: ContractSchema | { $ref: string }): ContractSchema | undefined {
-  if (!schema || !('$ref' in schema)) return schema;
-  return componentSchema(schema.$ref.replace('#/components/schemas/', ''));
-}
-
-function readOperation(path: string, method: string, operation: OperationObject): Operation {
-  const authentication = readAuthentication(operation.security ?? contract.security ?? []);
-  const { requestBody, parameters = [] } = operation;
-  return {
-    operationId: operation.operationId,
-    method: method.toUpperCase(),
-    path,
-    authentication,
-    bodyType: Object.keys(requestBody?.content ?? {})[0] ?? null,
-    isBodyRequired: requestBody?.required ?? false,
-    hasQueryParameters: parameters.some((each) => resolveParameter(each)?.in === 'query'),
-    isPublicRead: method === 'get' && authentication !== 'required',
-  };
-}
-
-/** The security requirements of an operation are alternatives. An empty one makes authentication optional. */
-function readAuthentication(security: object[]): Operation['authentication'] {
-  if (security.length === 0) return 'none';
-  const isOptional = security.some((requirement) => Object.keys(requirement).length === 0);
-  return isOptional ? 'optional' : 'required';
-}
-
-function resolveParameter(
-  parameter: ParameterObject | { $ref: string },
-): ParameterObject | undefined {
-  if (!('$ref' in parameter)) return parameter;
-  const name = parameter.$ref.replace('#/components/parameters/', '');
-  return contract.components.parameters[name];
+export function contractTextFor(url: string, introduction = ''): string {
+  const introductionLines = introduction && `${introduction.replace(/^(?=.)/gm, '    ')}\n\n`;
+  return contractText
+    .replace(/^servers:\n(?: .*\n)+/m, () => `servers:\n  - url: ${JSON.stringify(url)}\n`)
+    .replace(/^ {2}description: \|\n/m, (line) => line + introductionLines);
 }

@@ -1,4 +1,5 @@
-import { contract, type Media, type Operation, operations } from './contract.ts';
+import type { Media, Operation } from '../server/contract.ts';
+import { contract, operations } from './contract.ts';
 
 /** A response that the contract declares. */
 export interface DeclaredResponse {
@@ -17,7 +18,7 @@ export interface DeclaredResponse {
 
 /** Every response declared in the contract, once per example. */
 export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap((operation) =>
-  Object.entries(operation.responses).flatMap(([status, { content }]) =>
+  Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content).flatMap(([type, media], nthType) =>
       examplesOf(media).map(([name, { code }], nthExample) => ({
         id: [operation.operationId, status, nthType > 0 && type, nthExample > 0 && `(${name})`]
@@ -49,6 +50,6 @@ export const parameterExamples: ReadonlyMap<string, string> = new Map(
 );
 
 function examplesOf({ example, examples }: Media): [string, { code?: string }][] {
-  if (!examples) return [['only', example]];
+  if (!examples) return [['only', { ...example }]];
   return Object.entries(examples).map(([name, { value }]) => [name, value]);
 }

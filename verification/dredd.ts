@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { contractFile } from './contract.ts';
 import { REQUEST_TIMEOUT_MS } from './exchange.ts';
 
 /** A request and the response that Dredd expects, built from the contract's examples. */
@@ -73,7 +72,7 @@ export async function runDredd(
   const Dredd = loadDredd();
   const dredd = new Dredd({
     endpoint: url,
-    path: [fileURLToPath(contractFile)],
+    path: [fileURLToPath(new URL('../openapi.yaml', import.meta.url))],
     emitter,
     hookfiles: [fileURLToPath(new URL('hooks.cjs', import.meta.url))],
     custom: {

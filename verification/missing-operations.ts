@@ -1,4 +1,4 @@
-import { operations } from './contract.ts';
+import { findRoute } from '../server/contract.ts';
 import type { Result } from './dredd.ts';
 
 /**
@@ -40,20 +40,13 @@ export function operationIn(name: string): string {
   return name.split(' ', 1)[0] as string;
 }
 
-/** Paths without parameters are first, because `/api/spaces/{space_id}` also matches `/api/spaces/search`. */
-const routes = operations
-  .map(({ operationId, method, path }) => ({
-    operationId,
-    isTemplate: path.includes('{'),
-    // The URL of the server can have a path, too.
-    pattern: new RegExp(`^${method} .*${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
-  }))
-  .sort((a, b) => Number(a.isTemplate) - Number(b.isTemplate));
-
 /** Returns the operation of a request of the generated client. */
 export function operationOf({ method, url }: Request): string {
   const { pathname } = new URL(url);
-  const route = routes.find(({ pattern }) => pattern.test(`${method} ${pathname}`));
-  if (!route) throw new Error(`The contract has no ${method} ${pathname}`);
-  return route.operationId;
+  // The URL of the server can have a path, too.
+  const operation = [...pathname.matchAll(/(?=\/api\/)/g)]
+    .flatMap(({ index }) => findRoute(pathname.slice(index))?.operationsOfPath ?? [])
+    .find((each) => each.method === method);
+  if (!operation) throw new Error(`The contract has no ${method} ${pathname}`);
+  return operation.operationId;
 }

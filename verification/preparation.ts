@@ -106,7 +106,8 @@ async function changeRequest(
   // Throws MissingOperation if the items of the list could not be created.
   requiredItems[id]?.(world);
   // The request for a 401 gets another token, so it needs no account.
-  if (operation.acceptsToken && status !== '401') setToken(transaction, world.creator.token);
+  if (operation.authentication !== 'none' && status !== '401')
+    setToken(transaction, world.creator.token);
   await (changes[id] ?? changesByStatus[status])?.(transaction, world);
 }
 

@@ -28,7 +28,7 @@ interface RootManifest {
 const root = readJson('package.json') as RootManifest;
 
 // Bundled, because the repository overrides vulnerable versions of what Dredd and Prism depend on.
-const toolDependencies = ['@stoplight/prism-http', 'dredd', 'pino', 'yaml'];
+const toolDependencies = ['@stoplight/prism-http', 'dredd', 'pino'];
 
 export const packages: Package[] = [
   {

@@ -2,7 +2,7 @@ import swagger, { type StaticDocumentSpec } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { contractTextFor, copyContract } from '../contract.ts';
+import { contract, contractTextFor } from '../contract.ts';
 import { THEME_CSS, themePlugin, VIEWPORT_JS } from './documentation-theme.ts';
 
 /**
@@ -14,7 +14,7 @@ export async function serveDocumentation(
   { config }: Pick<Context, 'config'>,
   introduction = '',
 ): Promise<void> {
-  const document = copyContract();
+  const document = structuredClone(contract);
   document.servers = [{ url: config.publicUrl }];
   if (introduction) document.info.description = `${introduction}\n\n${document.info.description}`;
   const text = contractTextFor(config.publicUrl, introduction);

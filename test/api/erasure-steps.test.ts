@@ -25,7 +25,7 @@ import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { getError } from '../support/errors.ts';
 import { toLines } from '../support/ndjson.ts';
-import { exampleRequest, parametersOf } from '../support/requests.ts';
+import { exampleRequest } from '../support/requests.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
 
@@ -130,7 +130,7 @@ const readEverything = async ({ headers }: TestUser) => {
   const responses: object[] = [];
   for (const operation of operations.filter(({ method }) => method === 'GET')) {
     let combinations: Record<string, string>[] = [{}];
-    for (const { name } of parametersOf(operation).filter(({ required }) => required)) {
+    for (const { name } of operation.parameters.filter(({ required }) => required)) {
       const values = valuesByName[name];
       if (!values) throw new Error(`parameterValues has no values for ${name}.`);
       combinations = combinations.flatMap((each) => values.map((v) => ({ ...each, [name]: v })));

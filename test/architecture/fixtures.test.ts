@@ -8,7 +8,7 @@ import { changes } from '../../verification/changes.ts';
 import { type DeclaredResponse, declaredResponses } from '../../verification/declared-responses.ts';
 import { existingIds } from '../../verification/preparation.ts';
 import { notRebuilt, readIndexes } from '../support/integrity.ts';
-import { inputNamesOf, parametersOf } from '../support/requests.ts';
+import { inputNamesOf } from '../support/requests.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
 import { notInFacts, readFacts } from '../torture/ledger.ts';
 import { isRead, neverDrawn, unknownInputsOf } from '../torture/traffic.ts';
@@ -88,7 +88,7 @@ test('the contract check has a value for every required parameter', () => {
   // The examples of `q` and `tag` match the data of `openWorld` as they are.
   const known = [...Object.keys(existingIds), 'q', 'tag'];
   const missing = operations.flatMap((operation) =>
-    parametersOf(operation)
+    operation.parameters
       .filter(({ name, required }) => required && !known.includes(name))
       .map(({ name }) => `${operation.operationId} needs ${name}`),
   );

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { breakingChanges, type Contract } from '../../codegen/breaking.ts';
-import type { Schema } from '../../codegen/schema-changes.ts';
+import { breakingChanges } from '../../codegen/breaking.ts';
+import type { Operations, Schema } from '../../server/contract.ts';
 
 type Direction = 'request' | 'response';
 
 /** Returns a contract with one operation. Its body has the schema, inline or through shared components. */
-function contractOf(direction: Direction, schema: Schema, isShared: boolean): Contract {
+function contractOf(direction: Direction, schema: Schema, isShared: boolean): Operations {
   const used = isShared ? { $ref: '#/components/schemas/Thing' } : schema;
   const inline = { description: '', content: { 'application/json': { schema: used } } };
   const body = isShared ? { $ref: '#/components/bodies/Body' } : inline;
@@ -15,7 +15,7 @@ function contractOf(direction: Direction, schema: Schema, isShared: boolean): Co
     direction === 'request'
       ? { operationId: 'changeThing', requestBody: body, responses: {} }
       : { operationId: 'changeThing', responses: { 200: body } };
-  const contract: Contract = { paths: { '/thing': { put: operation } } };
+  const contract: Operations = { paths: { '/thing': { put: operation } } };
   if (isShared) contract.components = { schemas: { Thing: schema }, bodies: { Body: inline } };
   return contract;
 }

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
-import { parametersOf } from '../support/requests.ts';
 import { comparePages, itemsOf } from './pages.ts';
 import { recordsToList } from './records.ts';
 import { openSessions, type Services, startServices } from './services.ts';
@@ -75,7 +74,7 @@ const resources: Record<string, string[]> = {
 
 test('Every GET operation with a cursor is compared as a list, and every other one as a single response', () => {
   const hasCursor = (operation: (typeof operations)[number]) =>
-    parametersOf(operation).some(({ name }) => name === 'cursor');
+    operation.parameters.some(({ name }) => name === 'cursor');
   const reads = operations.filter(({ method }) => method === 'GET');
   const [listed, others] = [reads.filter(hasCursor), reads.filter((each) => !hasCursor(each))];
   expect(listed.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(lists).sort());

@@ -4,7 +4,7 @@ import { operations, reservedValues } from '../../server/contract.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import { startApp } from '../support/app.ts';
 import { toLines } from '../support/ndjson.ts';
-import { exampleRequest, parametersOf } from '../support/requests.ts';
+import { exampleRequest } from '../support/requests.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
 import { ada, bob, bread, hello, joined, validRecords } from './records.ts';
 
@@ -35,7 +35,7 @@ describe('reservedValues', () => {
     for (const name of ['space_id', 'user_id', 'message_id']) {
       const unreachable = new Set<string>();
       const withId = operations.filter((operation) =>
-        parametersOf(operation).some((each) => each.in === 'path' && each.name === name),
+        operation.parameters.some((each) => each.in === 'path' && each.name === name),
       );
       for (const operation of withId) {
         const respond = async (id: string) => {

@@ -11,7 +11,7 @@ import { startApp } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { STATUSES_FOLDER, validateExchange } from '../support/contract.ts';
 import { head, sendRaw } from '../support/raw.ts';
-import { bodyExampleOf, parametersOf } from '../support/requests.ts';
+import { bodyExampleOf } from '../support/requests.ts';
 
 const UNKNOWN_ID = 'The mock does not know which ids exist.';
 
@@ -177,7 +177,7 @@ function createTransaction(declared: DeclaredResponse): Transaction {
   const { hostname, port } = new URL(servers.world.url);
   const query = new URLSearchParams();
   let fullPath = operation.path;
-  for (const { name, in: location, example } of parametersOf(operation)) {
+  for (const { name, in: location, example } of operation.parameters) {
     if (location === 'path') fullPath = fullPath.replace(`{${name}}`, example);
     else if (example !== undefined) query.set(name, example);
   }

@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
+import { findRoute, type Operation, type Response, readOperations } from '../../server/contract.ts';
 import { closedContract } from '../../verification/contract.ts';
 import { describeExchange, recordExchange } from './recent.ts';
 
@@ -16,35 +17,23 @@ export interface Exchange {
   body: string;
 }
 
-interface Media {
-  schema: object;
-}
-interface Response {
-  'x-problem-codes'?: string[];
-  headers?: Record<string, { required?: boolean }>;
-  content?: Record<string, Media>;
-}
-interface Operation {
-  operationId: string;
-  parameters?: { name: string; in: string; required?: boolean; schema: object }[];
-  requestBody?: { required?: boolean; content: Record<string, Media> };
-  responses: Record<string, Response>;
-}
-
 /**
  * Environment variable: the folder in which every process of a test run records the statuses and codes it has
  * validated.
  */
 export const STATUSES_FOLDER = 'STATUSES_FOLDER';
 
-const contract = resolveReferences(closedContract());
+const contract = closedContract();
+const operations = new Map(readOperations(contract).map((each) => [each.operationId, each]));
+const problemSchema = { $ref: '#/components/schemas/Problem' };
 const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: false });
 (addFormats as unknown as (ajv: Ajv) => void)(ajv);
 ajv.addFormat('binary', true);
 const coercingAjv = new Ajv({ strict: false, coerceTypes: true });
 (addFormats as unknown as (ajv: Ajv) => void)(coercingAjv);
-const knownCodes: string[] =
-  contract.components.schemas.Problem.properties.code['x-extensible-enum'];
+const knownCodes = contract.components.schemas.Problem?.properties?.code?.[
+  'x-extensible-enum'
+] as string[];
 const validators = new Map<object, ValidateFunction>();
 const parameterValidators = new Map<object, ValidateFunction>();
 
@@ -61,16 +50,11 @@ export function declaredCodes(): string[] {
 }
 
 function declaredResponses(): [string, Response][] {
-  return Object.values(contract.paths as Record<string, Record<string, Operation>>).flatMap(
-    (item) =>
-      Object.values(item)
-        .filter((operation) => operation.operationId)
-        .flatMap(({ operationId, responses }) =>
-          Object.entries(responses).map(([status, response]): [string, Response] => [
-            `${operationId} ${status}`,
-            response,
-          ]),
-        ),
+  return [...operations.values()].flatMap(({ operationId, responses }) =>
+    Object.entries(responses).map(([status, response]): [string, Response] => [
+      `${operationId} ${status}`,
+      response,
+    ]),
   );
 }
 
@@ -128,7 +112,7 @@ function errorOutsideContract({ method, status, headers, body }: Exchange): stri
   if (type !== 'application/problem+json') return `not a problem document: ${type}`;
   if (method === 'HEAD') return undefined;
   const problem = JSON.parse(body);
-  const error = errorOf(contract.components.schemas.Problem, problem);
+  const error = errorOf(problemSchema, problem);
   if (error) return `not a problem document: ${error}`;
   if (!knownCodes.includes(problem.code)) return `the code ${problem.code} is not declared`;
   return undefined;
@@ -146,7 +130,7 @@ function requestError(
 }
 
 function parameterError(
-  { parameters = [] }: Operation,
+  { parameters }: Operation,
   path: Record<string, string>,
   query: URLSearchParams,
 ): string | undefined {
@@ -176,24 +160,14 @@ function bodyError(
 }
 
 function findOperation(method: string, pathname: string) {
-  const paths = Object.entries(contract.paths as Record<string, Record<string, Operation>>)
-    // Templates with fewer parameters are more specific.
-    .sort(([a], [b]) => a.split('{').length - b.split('{').length);
-  for (const [template, item] of paths) {
-    const names = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
-    const values = new RegExp(`^${template.replace(/\{\w+\}/g, '([^/]*)')}$`)
-      .exec(pathname)
-      ?.slice(1);
-    if (!values) continue;
-    const operation = item[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
-    if (!operation) return undefined;
-    const shared = (item as unknown as Operation).parameters ?? [];
-    return {
-      operation: { ...operation, parameters: [...shared, ...(operation.parameters ?? [])] },
-      parameters: Object.fromEntries(names.map((name, i) => [name, decode(values[i] ?? '')])),
-    };
-  }
-  return undefined;
+  const route = findRoute(pathname);
+  const open = route?.operationsOfPath.find(
+    (each) => each.method === (method === 'HEAD' ? 'GET' : method),
+  );
+  const operation = operations.get(open?.operationId ?? '');
+  if (!route || !operation) return undefined;
+  const values = Object.entries(route.values).map(([name, value]) => [name, decode(value)]);
+  return { operation, parameters: Object.fromEntries(values) as Record<string, string> };
 }
 
 function decode(text: string): string {
@@ -207,7 +181,8 @@ function decode(text: string): string {
 function errorOf(schema: object, value: unknown): string | undefined {
   let validate = validators.get(schema);
   if (!validate) {
-    validate = ajv.compile(schema);
+    // The target of references in the schema.
+    validate = ajv.compile({ ...schema, components: contract.components });
     validators.set(schema, validate);
   }
   return validate(value) ? undefined : ajv.errorsText(validate.errors);
@@ -217,7 +192,11 @@ function errorOf(schema: object, value: unknown): string | undefined {
 function parameterValidator(schema: object): ValidateFunction {
   let validate = parameterValidators.get(schema);
   if (!validate) {
-    validate = coercingAjv.compile({ type: 'object', properties: { value: schema } });
+    validate = coercingAjv.compile({
+      type: 'object',
+      properties: { value: schema },
+      components: contract.components,
+    });
     parameterValidators.set(schema, validate);
   }
   return validate;
@@ -226,24 +205,4 @@ function parameterValidator(schema: object): ValidateFunction {
 function record(line: string): void {
   const folder = process.env[STATUSES_FOLDER];
   if (folder) appendFileSync(`${folder}/${process.pid}`, `${line}\n`);
-}
-
-/** Replaces every `$ref` with its target. The contract has no cycles. */
-// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document
-function resolveReferences(root: any): any {
-  // biome-ignore lint/suspicious/noExplicitAny: any part of an OpenAPI document
-  const resolve = (node: any): any => {
-    if (Array.isArray(node)) return node.map(resolve);
-    if (typeof node !== 'object' || node === null) return node;
-    if (typeof node.$ref === 'string') {
-      const target = node.$ref
-        .slice(2)
-        .split('/')
-        // biome-ignore lint/suspicious/noExplicitAny: any part of an OpenAPI document
-        .reduce((at: any, key: string) => at[key], root);
-      return resolve(target);
-    }
-    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, resolve(value)]));
-  };
-  return resolve(root);
 }

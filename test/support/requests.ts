@@ -1,6 +1,5 @@
 import sharp from 'sharp';
 import type { Operation } from '../../server/contract.ts';
-import { openapi } from './openapi.ts';
 
 interface ExampleRequest {
   /** Path and query. */
@@ -22,10 +21,10 @@ export function exampleRequest(
   operation: Operation,
   values: Readonly<Record<string, string>> = {},
 ): ExampleRequest {
-  const { path, method, bodyType, isBodyRequired } = operation;
+  const { path, method, bodyType, isBodyRequired, parameters } = operation;
   const query = new URLSearchParams();
   let url = path;
-  for (const { name, in: location, required, example } of parametersOf(operation)) {
+  for (const { name, in: location, required, example } of parameters) {
     const value = values[name] ?? example;
     if (location === 'path') url = url.replace(`{${name}}`, encodeURIComponent(value));
     else if (required) query.set(name, value);
@@ -48,34 +47,14 @@ export function exampleRequest(
 
 /** Returns the names of an operation's parameters and of the properties of its JSON body. */
 export function inputNamesOf(operation: Operation): string[] {
-  const parameters = parametersOf(operation).map(({ name }) => name);
+  const parameters = operation.parameters.map(({ name }) => name);
   return [...parameters, ...Object.keys(bodyExampleOf(operation) ?? {})];
 }
 
 /** Operations that end the caller's session when they succeed. */
 export const sessionEndingOperations: readonly string[] = ['logout', 'deleteAccount'];
 
-/** A parameter of an operation. */
-export interface Parameter {
-  name: string;
-  in: string;
-  required?: boolean;
-  example: string;
-}
-
-export function parametersOf({ path, method }: Operation): Parameter[] {
-  const item = openapi.paths[path];
-  const parameters: (Parameter | { $ref: string })[] = [
-    ...(item.parameters ?? []),
-    ...(item[method.toLowerCase()].parameters ?? []),
-  ];
-  return parameters.map((each) =>
-    '$ref' in each ? openapi.components.parameters[each.$ref.split('/').pop() as string] : each,
-  );
-}
-
 /** Returns the example of the JSON body, or undefined for an operation without one. */
-export function bodyExampleOf({ path, method }: Operation): object | undefined {
-  const { requestBody } = openapi.paths[path][method.toLowerCase()];
+export function bodyExampleOf({ requestBody }: Operation): object | undefined {
   return requestBody?.content['application/json']?.example;
 }
