@@ -616,8 +616,9 @@ export type Problem = {
      */
     detail: string;
     /**
-     * Kind of error, for programs. Later versions can add codes. The introduction explains all codes, and
-     * `x-problem-codes` lists those of each operation and status.
+     * Kind of error, for programs. Later versions can add codes. The introduction explains all codes.
+     * `x-problem-statuses` lists them with their statuses, and `x-problem-codes` those of each operation and
+     * status.
      *
      */
     code: string;

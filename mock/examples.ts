@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { ProblemCode } from '../generated/problem-codes.gen.ts';
 import { contract, type Operation } from '../server/contract.ts';
 import { accessToken, bearerToken } from '../server/http/bearer-token.ts';
 import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
 import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
-import type { ProblemCode } from '../server/http/problems.ts';
 import { readJson, selectUploadResponse } from './bodies.ts';
 import { type ExampleResponse, openPrism, type Selection } from './prism.ts';
 import { checkRules } from './rules.ts';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { DomainError, type ErrorCode } from '../errors.ts';
+import type { ProblemCode } from '../../generated/problem-codes.gen.ts';
+import { DomainError } from '../errors.ts';
 import { countCodePoints, isStorable } from '../text/characters.ts';
 
 /** After normalisation to NFC. */
@@ -27,7 +28,7 @@ export function checkNewPassword(
   { username, email }: { username: string; email: string },
   pointer: string,
 ): void {
-  const passwordError = (code: ErrorCode, detail: string, message: string) =>
+  const passwordError = (code: ProblemCode, detail: string, message: string) =>
     new DomainError(code, detail, [{ pointer, message }]);
 
   const normalized = normalizePassword(password);

@@ -1,4 +1,5 @@
-import { DomainError, type ErrorCode } from '../errors.ts';
+import type { ProblemCode } from '../../generated/problem-codes.gen.ts';
+import { DomainError } from '../errors.ts';
 
 /** An error as a message between threads or processes. Structured cloning would drop its code. */
 export interface SerializedError {
@@ -14,6 +15,6 @@ export function serializeError(error: unknown): SerializedError {
 
 /** Restores an error. Only a `DomainError` keeps its class. */
 export function deserializeError({ name, message, code }: SerializedError): Error {
-  if (name === 'DomainError') return new DomainError(code as ErrorCode, message);
+  if (name === 'DomainError') return new DomainError(code as ProblemCode, message);
   return Object.assign(new Error(message), { name, code });
 }

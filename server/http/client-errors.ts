@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
+import { PROBLEM_STATUSES, type ProblemCode } from '../../generated/problem-codes.gen.ts';
 import type { Config } from '../config.ts';
 import { corsHeaders } from './cors-headers.ts';
 import { drain, isDraining } from './draining.ts';
-import { PROBLEM_STATUSES, type ProblemCode, problemDocument } from './problems.ts';
+import { problemDocument } from './problems.ts';
 import { TIME_LIMITS } from './time-limits.ts';
 
 type Log = Pick<FastifyBaseLogger, 'info'>;

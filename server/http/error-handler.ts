@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
 import type { Resource } from '../system/outage-log.ts';
@@ -7,7 +8,6 @@ import { bodyTooLarge } from './body-headers.ts';
 import {
   HttpProblem,
   notFound,
-  PROBLEM_STATUSES,
   preconditionFailed,
   problemDocument,
   RETRY_AFTER_SECONDS,

@@ -1,63 +1,10 @@
 import { STATUS_CODES } from 'node:http';
+import { PROBLEM_STATUSES, type ProblemCode } from '../../generated/problem-codes.gen.ts';
 import type { Problem } from '../../generated/types.gen.ts';
-import type { ErrorCode, Pointer } from '../errors.ts';
-
-/** The HTTP status of each problem code. `openapi.yaml` documents the codes for clients. */
-export const PROBLEM_STATUSES = {
-  invalid_request: 400,
-  invalid_cursor: 400,
-  username_invalid: 400,
-  email_invalid: 400,
-  bio_invalid: 400,
-  password_invalid: 400,
-  password_too_common: 400,
-  password_names_you: 400,
-  avatar_missing: 400,
-  unauthenticated: 401,
-  credentials_incorrect: 401,
-  current_password_incorrect: 403,
-  registration_closed: 403,
-  account_suspended: 403,
-  not_space_creator: 403,
-  not_message_author: 403,
-  not_a_participant: 403,
-  removed_from_space: 403,
-  own_message: 403,
-  not_found: 404,
-  space_not_found: 404,
-  message_not_found: 404,
-  user_not_found: 404,
-  participant_not_found: 404,
-  session_not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  username_taken: 409,
-  username_reserved: 409,
-  email_taken: 409,
-  creator_cannot_leave: 409,
-  space_is_public: 409,
-  space_cannot_become_public: 409,
-  too_many_reports: 409,
-  quota_exceeded: 409,
-  precondition_failed: 412,
-  body_too_large: 413,
-  avatar_too_large: 413,
-  uri_too_long: 414,
-  unsupported_media_type: 415,
-  avatar_type_unsupported: 415,
-  range_not_satisfiable: 416,
-  expectation_failed: 417,
-  avatar_undecodable: 422,
-  too_many_requests: 429,
-  headers_too_large: 431,
-  internal: 500,
-  unavailable: 503,
-} as const satisfies Readonly<Record<ErrorCode, number>> & Readonly<Record<string, number>>;
+import type { Pointer } from '../errors.ts';
 
 /** Value of the Retry-After header of 503 responses. */
 export const RETRY_AFTER_SECONDS = 2;
-
-export type ProblemCode = keyof typeof PROBLEM_STATUSES;
 
 export interface ProblemOptions {
   /** The invalid parts of the request. */

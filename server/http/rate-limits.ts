@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import type { Action, Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
@@ -8,7 +9,6 @@ import type { Attempt, RateLimit } from '../rate-limits/rate-limit.ts';
 import type { RateLimits } from '../rate-limits/rate-limits.ts';
 import { createReadLimits } from '../rate-limits/read-limits.ts';
 import { networkKey, readSender } from './client-key.ts';
-import { PROBLEM_STATUSES } from './problems.ts';
 
 /**
  * Runs `work` if the rate limit allows it, and sets the RateLimit headers of the reply.

@@ -1,9 +1,10 @@
 import { deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { ProblemCode } from '../../generated/problem-codes.gen.ts';
 import { stripMetadata } from '../../server/avatars/metadata.ts';
 import { renderAvatar } from '../../server/avatars/rendering.ts';
-import { DomainError, type ErrorCode } from '../../server/errors.ts';
+import { DomainError } from '../../server/errors.ts';
 import { loopingExif, pngChunk, webpChunks } from '../support/image-chunks.ts';
 import { type RandomInteger, randomIntegers } from '../support/random.ts';
 
@@ -347,7 +348,7 @@ async function expectCorners(avatar: Buffer, expected: number[][]): Promise<void
     .toBeLessThanOrEqual(12);
 }
 
-async function expectRejection(bytes: Uint8Array, code: ErrorCode): Promise<DomainError> {
+async function expectRejection(bytes: Uint8Array, code: ProblemCode): Promise<DomainError> {
   const outcome = await renderAvatar(bytes).catch((error: unknown) => error);
   expect(outcome).toBeInstanceOf(DomainError);
   const error = outcome as DomainError;

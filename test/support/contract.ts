@@ -1,6 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
+import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import { findRoute, type Operation, type Response, readOperations } from '../../server/contract.ts';
 import { closedContract } from '../../verification/contract.ts';
 import { describeExchange, recordExchange } from './recent.ts';
@@ -31,9 +32,6 @@ const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: false });
 ajv.addFormat('binary', true);
 const coercingAjv = new Ajv({ strict: false, coerceTypes: true });
 (addFormats as unknown as (ajv: Ajv) => void)(coercingAjv);
-const knownCodes = contract.components.schemas.Problem?.properties?.code?.[
-  'x-extensible-enum'
-] as string[];
 const validators = new Map<object, ValidateFunction>();
 const parameterValidators = new Map<object, ValidateFunction>();
 
@@ -114,7 +112,7 @@ function errorOutsideContract({ method, status, headers, body }: Exchange): stri
   const problem = JSON.parse(body);
   const error = errorOf(problemSchema, problem);
   if (error) return `not a problem document: ${error}`;
-  if (!knownCodes.includes(problem.code)) return `the code ${problem.code} is not declared`;
+  if (!(problem.code in PROBLEM_STATUSES)) return `the code ${problem.code} is not declared`;
   return undefined;
 }
 
