@@ -12,7 +12,7 @@ import {
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build as buildPage } from 'vite';
-import { bundlePackages } from './packages/bundle.ts';
+import { bundleModules } from './packages/bundle.ts';
 import { type Package, packages } from './packages/index.ts';
 
 const known = packages.map(({ name }) => name);
@@ -59,7 +59,7 @@ for (const each of packages) {
 }
 
 async function build(
-  { readme, projects, files, webPages = [], json, bundledDependencies = [] }: Package,
+  { readme, projects, files, webPages = [], json, bundles = [] }: Package,
   target: string,
 ): Promise<void> {
   rmSync(target, { recursive: true, force: true });
@@ -70,7 +70,6 @@ async function build(
     });
   }
   for (const path of globSync('**/*.js', { cwd: target })) renameEntryModules(join(target, path));
-  bundlePackages(bundledDependencies, target);
   for (const path of globSync(files)) cpSync(path, join(target, path));
   for (const root of webPages) {
     const outDir = resolve(target, root, 'dist');
@@ -80,6 +79,8 @@ async function build(
   for (const [path, content] of Object.entries(json)) {
     writeFileSync(join(target, path), `${JSON.stringify(content(), null, 2)}\n`);
   }
+  // Last, because the bundler reads the manifest.
+  if (bundles.length > 0) await bundleModules(bundles, target);
 }
 
 /** Renames the entry modules of threads and child processes from `.ts` to `.js`. The compiler renames only imports. */

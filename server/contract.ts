@@ -117,9 +117,9 @@ export const operations: readonly Operation[] = readOperations(contract);
 /** Returns the operations of an OpenAPI document, in its order. */
 export function readOperations(document: Operations): Operation[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
-    METHODS.filter((method) => item[method] !== undefined).map((method) =>
-      readOperation(document, path, method),
-    ),
+    Object.keys(item)
+      .filter((key) => METHODS.includes(key))
+      .map((method) => readOperation(document, path, method)),
   );
 }
 

@@ -1,5 +1,4 @@
 import { EventEmitter } from 'node:events';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { REQUEST_TIMEOUT_MS } from './exchange.ts';
 
@@ -69,7 +68,7 @@ export async function runDredd(
   });
   emitter.on('test error', (error: Error) => results.push({ transaction, error, differences: {} }));
 
-  const Dredd = loadDredd();
+  const Dredd = await loadDredd();
   const dredd = new Dredd({
     endpoint: url,
     path: [fileURLToPath(new URL('../openapi.yaml', import.meta.url))],
@@ -105,12 +104,14 @@ interface DreddConstructor {
 }
 
 /** Loads Dredd without its output per transaction and without warnings about its dependencies. */
-function loadDredd(): DreddConstructor {
-  const require = createRequire(import.meta.url);
+async function loadDredd(): Promise<DreddConstructor> {
   const { emitWarning } = process;
   process.emitWarning = () => {};
-  const Dredd = require('dredd');
+  // @ts-expect-error Dredd has no types.
+  const { default: Dredd } = await import('dredd');
+  // @ts-expect-error Dredd has no types.
+  const logger = await import('dredd/build/reporters/reporterOutputLogger.js');
   process.emitWarning = emitWarning;
-  require('dredd/build/reporters/reporterOutputLogger').default.transports.console.silent = true;
+  logger.default.default.transports.console.silent = true;
   return Dredd;
 }

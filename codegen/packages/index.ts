@@ -12,8 +12,8 @@ export interface Package {
   webPages?: readonly string[];
   /** JSON files of the package with their content. One of them is `package.json`. */
   json: Record<string, () => unknown>;
-  /** Names of the dependencies that the package contains. */
-  bundledDependencies?: readonly string[];
+  /** Compiled modules that the build replaces by bundles with their dependencies. */
+  bundles?: readonly string[];
 }
 
 interface RootManifest {
@@ -26,9 +26,6 @@ interface RootManifest {
 }
 
 const root = readJson('package.json') as RootManifest;
-
-// Bundled, because the repository overrides vulnerable versions of what Dredd and Prism depend on.
-const toolDependencies = ['@stoplight/prism-http', 'dredd', 'pino'];
 
 export const packages: Package[] = [
   {
@@ -89,11 +86,10 @@ export const packages: Package[] = [
       // The package has no modules to import.
       exports: { './package.json': './package.json' },
       imports: { '#stateful-mock': 'space-service-server/stateful-mock' },
-      dependencies: versionsOf(toolDependencies),
-      bundleDependencies: toolDependencies,
       peerDependencies: { 'space-service-server': root.version },
       peerDependenciesMeta: { 'space-service-server': { optional: true } },
     },
+    bundles: ['mock/prism.js', 'verification/dredd.js'],
   }),
 ];
 
@@ -102,6 +98,8 @@ export const packages: Package[] = [
  * @param program.projects configurations that extend `programs.tsconfig.json`: the package contains exactly the files
  *   that they include, and `npm run check:types` checks the types
  * @param program.assets files that the programs read, as paths or glob patterns
+ * @param program.bundles modules with dependencies that npm would install as 10,000 files, and in vulnerable versions
+ *   that the repository overrides
  * @param program.manifest the fields of `package.json` that only this package has
  */
 function programs(program: {
@@ -111,41 +109,30 @@ function programs(program: {
   projects: string[];
   assets: string[];
   webPages?: readonly string[];
+  bundles?: readonly string[];
   manifest: {
     /** Compiled modules by the name of their command. */
     bin: Record<string, string>;
     exports: Record<string, string>;
     imports?: Record<string, string>;
     /** Exact versions, as in the repository's package.json. */
-    dependencies: Record<string, string>;
-    bundleDependencies?: readonly string[];
+    dependencies?: Record<string, string>;
     peerDependencies?: Record<string, string>;
     peerDependenciesMeta?: Record<string, { optional: boolean }>;
   };
 }): Package {
-  const { name, description, readme, projects, assets, webPages = [], manifest } = program;
+  const { name, description, readme, projects, assets, manifest, ...contents } = program;
   const { version, license, type, engines } = root;
   return {
     name,
     readme,
     projects,
     files: [...assets, 'LICENSE'],
-    webPages,
+    ...contents,
     json: {
       'package.json': () => ({ name, version, description, license, type, engines, ...manifest }),
     },
-    bundledDependencies: manifest.bundleDependencies ?? [],
   };
-}
-
-/** Returns the versions of packages in the repository's package.json. */
-function versionsOf(names: readonly string[]): Record<string, string> {
-  const entries = names.map((name): [string, string] => {
-    const version = root.dependencies[name] ?? root.devDependencies[name];
-    if (version === undefined) throw new Error(`package.json does not list ${name}.`);
-    return [name, version];
-  });
-  return Object.fromEntries(entries);
 }
 
 function readJson(path: string): unknown {

@@ -3,8 +3,8 @@ import { constants, existsSync } from 'node:fs';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { packagesWithDependencies } from '../../codegen/packages/locked.ts';
 import { type ProcessResult, type RunningProcess, startProcess } from '../support/processes.ts';
+import { packagesWithDependencies } from './locked.ts';
 
 const run = promisify(execFile);
 

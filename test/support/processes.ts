@@ -92,6 +92,14 @@ export function startProcess(
   return started;
 }
 
+/** Waits for work that needs a running process. Rejects with the output of the process if it exits before. */
+export function whileRunning<T>(process: RunningProcess, work: PromiseLike<T>): Promise<T> {
+  const failed = process.result.then(({ code }) => {
+    throw new Error(`The process exited with code ${code}:\n${process.output()}`);
+  });
+  return Promise.race([work, failed]);
+}
+
 /** Returns whether a process group still has members, such as the children of its ended leader. */
 function isGroupRunning(id: number): boolean {
   try {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** A package in `package-lock.json`. */
-export interface LockedPackage {
+interface LockedPackage {
   version: string;
   /** The real name, if the package is installed with another one. */
   name?: string;
@@ -15,18 +15,12 @@ const locked: Record<string, LockedPackage | undefined> = JSON.parse(
   readFileSync('package-lock.json', 'utf8'),
 ).packages;
 
-/**
- * Returns the packages with these names and all packages that they depend on, by their paths.
- * @param excluded names of dependencies to leave out
- */
-export function packagesWithDependencies(
-  names: readonly string[],
-  excluded = /^$/,
-): Map<string, LockedPackage> {
+/** Returns the packages with these names and all packages that they depend on, by their paths. */
+export function packagesWithDependencies(names: readonly string[]): Map<string, LockedPackage> {
   const found = new Map<string, LockedPackage>();
   const visit = (name: string, from: string) => {
     const path = resolvePackage(name, from);
-    if (path === undefined || found.has(path) || excluded.test(name)) return;
+    if (path === undefined || found.has(path)) return;
     const each = locked[path] as LockedPackage;
     found.set(path, each);
     for (const dependency of dependenciesOf(each)) visit(dependency, `${path}/`);
@@ -35,7 +29,7 @@ export function packagesWithDependencies(
   return found;
 }
 
-export function dependenciesOf({ dependencies, optionalDependencies }: LockedPackage): string[] {
+function dependenciesOf({ dependencies, optionalDependencies }: LockedPackage): string[] {
   return Object.keys({ ...dependencies, ...optionalDependencies });
 }
 
@@ -43,7 +37,7 @@ export function dependenciesOf({ dependencies, optionalDependencies }: LockedPac
  * Returns the path of a package in the nearest `node_modules`, like Node.js.
  * @param from the path of the importing package with a slash at its end, or an empty string for the repository
  */
-export function resolvePackage(name: string, from: string): string | undefined {
+function resolvePackage(name: string, from: string): string | undefined {
   const path = `${from}node_modules/${name}`;
   if (locked[path] !== undefined) return path;
   if (from === '') return undefined;

@@ -14,6 +14,7 @@ import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
+import { whileRunning } from '../support/processes.ts';
 import { type Installation, installPackage } from './installation.ts';
 import { importsIn, isParsedByOldNode, staticModulesOf } from './modules.ts';
 
@@ -49,11 +50,8 @@ async function startServer(env: Record<string, string> = {}) {
   const port = String(await freePort());
   const server = start(['start'], { PORT: port, RATE_LIMITS: 'off', ...env });
   const url = `http://127.0.0.1:${port}`;
-  const status = async () => {
-    if (!server.isRunning()) return server.output();
-    return (await fetch(`${url}/readyz`).catch(() => undefined))?.status;
-  };
-  await expect.poll(status).toBe(200);
+  const status = async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status;
+  await whileRunning(server, expect.poll(status).toBe(200));
   return {
     url,
     output: server.output,
@@ -293,6 +291,7 @@ describe('the contents of the package', () => {
       'LICENSE',
       'README.md',
       'examples',
+      'generated',
       'mock',
       'openapi.yaml',
       'package.json',
