@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { stripMetadata } from '../server/avatars/metadata.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from '../server/http/body-headers.ts';
-import { HttpProblem, unstorableText } from '../server/http/problems.ts';
+import { HttpProblem, nestedTooDeeply, unstorableText } from '../server/http/problems.ts';
 import { MAX_AVATAR_BYTES, MAX_UPLOAD_BYTES, malformedForm } from '../server/http/uploads.ts';
-import { findUnstorable } from '../server/text/storable.ts';
+import { findUnstorable, isTooDeep } from '../server/text/storable.ts';
 import type { Selection } from './prism.ts';
 
 // Parsed here, because Prism never responds to malformed JSON and needs quadratic time for multipart bodies.
@@ -18,6 +18,7 @@ export async function readJson(incoming: IncomingMessage): Promise<unknown> {
   } catch {
     throw new HttpProblem('invalid_request', 'The request body is not valid JSON in UTF-8.');
   }
+  if (isTooDeep(value)) throw nestedTooDeeply();
   const pointer = findUnstorable(value);
   if (pointer !== undefined) throw unstorableText(pointer);
   return value;

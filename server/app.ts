@@ -1,9 +1,15 @@
-import Fastify, { type FastifyInstance, type HTTPMethods, type RouteHandlerMethod } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type HTTPMethods,
+  type onRequestHookHandler,
+  type RouteHandlerMethod,
+} from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
 import type { Context } from './context.ts';
 import { contract, operations } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
+import { rememberAddresses } from './http/addresses.ts';
 import { rejectAmbiguousHeaders } from './http/ambiguous-headers.ts';
 import { authenticate } from './http/authentication.ts';
 import { serveAvatars } from './http/avatars.ts';
@@ -21,7 +27,7 @@ import { measureRequests, serveMetrics } from './http/metrics.ts';
 import { rejectMalformedPaths } from './http/percent-encoding.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { warnAboutUntrustedProxy } from './http/proxies.ts';
-import { limitPublicReads } from './http/rate-limits.ts';
+import { type LimitReads, limitPublicReads } from './http/rate-limits.ts';
 import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
@@ -48,6 +54,7 @@ export async function buildApp(
   const { config, log } = context;
   const app = Fastify(serverOptions(config, log, timeLimits));
   app.setErrorHandler(errorHandler(context));
+  rememberAddresses(app);
   recordResponses(app);
   rejectUnsupportedExpectations(app);
   app.decorateRequest('caller', null);
@@ -76,7 +83,8 @@ export async function buildApp(
   await allowOrigins(app, config);
   rejectAmbiguousHeaders(app);
   rejectMalformedPaths(app);
-  rejectUnknownPaths(app);
+  const limitReads = limitPublicReads(app, config);
+  rejectUnknownPaths(app, limitReads);
   shedLoad(app, context, timeLimits);
 
   // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
@@ -85,23 +93,39 @@ export async function buildApp(
   shutDownGracefully(app, config.drainSeconds, timeLimits);
 
   serveMetrics(app, context);
-  await serveDocumentation(app, context, demo?.introduction);
-  await serveAvatars(app, context);
-  if (demo?.webPageFolder) await serveWebPage(app, demo.webPageFolder, config);
-  await app.register(async (api) => serveOperations(api, context));
+  await app.register(async (files) => {
+    addHooks(files, limitReads());
+    await serveDocumentation(files, context, demo?.introduction);
+    if (demo?.webPageFolder) await serveWebPage(files, demo.webPageFolder, config);
+  });
+  await app.register(async (avatars) => {
+    addHooks(avatars, limitReads(1 / AVATARS_PER_READ));
+    await serveAvatars(avatars, context);
+  });
+  await app.register(async (api) => serveOperations(api, context, limitReads));
 
   // After the last route, because it adds the missing methods to every path.
   rejectOtherMethods(app, paths);
   return app;
 }
 
+/** Pages show many avatars, which are small and cached. */
+const AVATARS_PER_READ = 5;
+
+function addHooks(app: FastifyInstance, hooks: onRequestHookHandler[]): void {
+  for (const hook of hooks) app.addHook('onRequest', hook);
+}
+
 /** Routes every operation of the contract to its handler. */
-async function serveOperations(api: FastifyInstance, context: Context): Promise<void> {
+async function serveOperations(
+  api: FastifyInstance,
+  context: Context,
+  limitReads: LimitReads,
+): Promise<void> {
   await parseBodies(api);
   api.setValidatorCompiler(compileValidator);
   // Runs before the hooks of the routes below.
   api.addHook('onRequest', rejectMalformedQuery);
-  const limitReads = limitPublicReads(api, context.config);
   const handlers = makeHandlers(context);
 
   await api.register(openapiGlue, {
@@ -115,7 +139,7 @@ async function serveOperations(api: FastifyInstance, context: Context): Promise<
         handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
         onRequest: [
           // Before authentication, so that a rejected request causes no database query.
-          ...(operation.isPublicRead ? limitReads : []),
+          ...(operation.isPublicRead ? limitReads() : []),
           // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),
           checkBody(operation),

@@ -2,10 +2,10 @@ import { finished } from 'node:stream/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Operation } from '../contract.ts';
-import { findUnstorable } from '../text/storable.ts';
+import { findUnstorable, isTooDeep } from '../text/storable.ts';
 import { findBodyProblem, hasBody } from './body-headers.ts';
 import { MAX_DRAINED_BYTES } from './draining.ts';
-import { HttpProblem, unstorableText } from './problems.ts';
+import { HttpProblem, nestedTooDeeply, unstorableText } from './problems.ts';
 import { MULTIPART_OPTIONS } from './uploads.ts';
 
 /** Parses JSON and multipart bodies. Reads and discards other bodies. */
@@ -65,6 +65,7 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
     }
     parsed = value;
   });
+  if (isTooDeep(parsed)) throw nestedTooDeeply();
   const pointer = findUnstorable(parsed);
   if (pointer !== undefined) throw unstorableText(pointer);
   return parsed;

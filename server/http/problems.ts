@@ -56,6 +56,7 @@ export function problemDocument(
 }
 
 const MAX_REPORTED_ERRORS = 20;
+const MAX_POINTER_LENGTH = 200;
 
 /**
  * Returns the problem of a request with invalid values.
@@ -65,11 +66,18 @@ export function invalidValues(
   pointers: readonly Pointer[],
   code: ProblemCode = 'invalid_request',
 ): HttpProblem {
-  const reported = pointers.slice(0, MAX_REPORTED_ERRORS);
+  const reported = pointers
+    .slice(0, MAX_REPORTED_ERRORS)
+    .map(({ pointer, message }) => ({ pointer: shorten(pointer), message }));
   const summary = reported
     .map(({ pointer, message }) => `${nameIn(pointer)} ${message}`)
     .join('; ');
   return new HttpProblem(code, `The request is invalid: ${summary}.`, { pointers: reported });
+}
+
+/** Names of unknown fields can be as long as the whole body. */
+function shorten(pointer: string): string {
+  return pointer.length > MAX_POINTER_LENGTH ? `${pointer.slice(0, MAX_POINTER_LENGTH)}…` : pointer;
 }
 
 /** Returns the name of the parameter or field at a pointer. */
@@ -80,8 +88,14 @@ function nameIn(pointer: string): string {
 /** @param pointer a JSON pointer to a text that JSON or the database would change, see `findUnstorable` */
 export function unstorableText(pointer: string): HttpProblem {
   return new HttpProblem('invalid_request', 'Text must be valid Unicode without NUL characters.', {
-    pointers: [{ pointer, message: 'contains a NUL character or an unpaired surrogate' }],
+    pointers: [
+      { pointer: shorten(pointer), message: 'contains a NUL character or an unpaired surrogate' },
+    ],
   });
+}
+
+export function nestedTooDeeply(): HttpProblem {
+  return new HttpProblem('invalid_request', 'The request body is nested too deeply.');
 }
 
 export function notFound(): HttpProblem {

@@ -111,23 +111,27 @@ function isUncounted(error: DomainError): boolean {
   return [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 
+/** See `limitPublicReads`. */
+export type LimitReads = (weight?: number) => onRequestHookHandler[];
+
 /**
- * Returns the hooks that limit public reads per client and network, or an empty array if there is no limit. Workers
- * exchange their counts about once a second, so the limit is approximate.
+ * Returns a function that returns the hooks for routes that anyone can read, or an empty array if there is no limit.
+ * Its argument is the number of reads that a request counts as. Workers exchange their counts about once a second, so
+ * the limit is approximate.
  */
 export function limitPublicReads(
   app: FastifyInstance,
   { publicRateLimit }: Pick<Config, 'publicRateLimit'>,
-): onRequestHookHandler[] {
-  if (publicRateLimit === null) return [];
+): LimitReads {
+  if (publicRateLimit === null) return () => [];
   const limits = createReadLimits(publicRateLimit);
   if (cluster.isWorker) {
     const stop = shareReads(limits);
     app.addHook('onClose', async () => stop());
   }
-  return [
+  return (weight) => [
     (request, reply, done) => {
-      const read = limits.count(readSender(request));
+      const read = limits.count(readSender(request), weight);
       setRateLimitHeaders(reply, read);
       done(read.isAllowed ? undefined : tooManyRequests(read.resetSeconds));
     },

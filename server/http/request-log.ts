@@ -1,10 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 
+/** Longer URLs are truncated. Otherwise, unknown paths could fill the log with their 16 KB. */
+const MAX_URL_LENGTH = 500;
+
 /** Logs one line for each request, after its response or when its connection closes. */
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     // The address is unknown after the connection has closed.
-    const { method, originalUrl: url, ip } = request;
+    const { method, originalUrl, ip } = request;
+    const url = originalUrl.slice(0, MAX_URL_LENGTH);
     reply.raw.once('close', () => {
       const { statusCode: status, elapsedTime } = reply;
       const milliseconds = Math.round(elapsedTime * 10) / 10;

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { version } from '../contract.ts';
 import { describeDatabase } from '../database/open.ts';
 
-/** Maximum size of the lines that wait to be written. Further lines are dropped. */
+/** Maximum size of the lines that wait to be written. Further lines are dropped and counted. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -26,7 +26,17 @@ export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
     // `busboyOptions`: at level trace, the multipart parser logs all headers.
     redact: ['req.headers.authorization', 'busboyOptions.headers', 'err.parameters'],
   };
-  return pino(options, output);
+  const log = pino(options, output);
+  let dropped = 0;
+  output.on('drop', () => {
+    dropped += 1;
+  });
+  output.on('drain', () => {
+    if (dropped === 0) return;
+    log.warn({ lines: dropped }, 'log lines were dropped, because they were not written in time');
+    dropped = 0;
+  });
+  return log;
 }
 
 /** Logs the version and the data folder. An unexpected `database: new` reveals a mistyped DATA_DIR. */

@@ -2,8 +2,11 @@ import { LRUCache } from 'lru-cache';
 
 /** Limits public reads per client and network with token buckets in memory. */
 export interface ReadLimits {
-  /** Counts a read. */
-  count(sender: Sender): ReadDecision;
+  /**
+   * Counts a read.
+   * @param weight how many reads it counts as
+   */
+  count(sender: Sender, weight?: number): ReadDecision;
   /** Returns the allowed reads since the last call, by key. Counts them only after the first call. */
   takeCounts(): ReadCounts;
   /** Adds reads that other processes have allowed. */
@@ -69,22 +72,22 @@ export function createReadLimits(
   );
   /** Undefined as long as nobody takes the counts. */
   let counts: Map<string, number> | undefined;
-  const record = (key: string) => counts?.set(key, (counts.get(key) ?? 0) + 1);
+  const record = (key: string, weight: number) => counts?.set(key, (counts.get(key) ?? 0) + weight);
   const bucketsOf = (key: string) => (key.startsWith(NETWORK_PREFIX) ? networks : clients);
 
   return {
-    count({ client, network }) {
+    count({ client, network }, weight = 1) {
       const time = now();
       const bucket = clients.refill(client, time);
       if (bucket.tokens < 1) return clients.describe(bucket);
       if (network !== client) {
         const networkBucket = networks.refill(NETWORK_PREFIX + network, time);
         if (networkBucket.tokens < 1) return networks.describe(networkBucket);
-        networkBucket.tokens -= 1;
-        record(NETWORK_PREFIX + network);
+        networkBucket.tokens -= weight;
+        record(NETWORK_PREFIX + network, weight);
       }
-      bucket.tokens -= 1;
-      record(client);
+      bucket.tokens -= weight;
+      record(client, weight);
       return { ...clients.describe(bucket), isAllowed: true };
     },
     takeCounts() {

@@ -167,7 +167,25 @@ test('rejects a deeply nested body', async () => {
       body: `{"email":${nested},"password":"marmalade on toast"}`,
     });
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ code: 'invalid_request' });
+    expect(await response.json()).toMatchObject({
+      code: 'invalid_request',
+      detail: 'The request body is nested too deeply.',
+      errors: [],
+    });
+  }
+});
+
+test('shortens the JSON pointer to a field with a long name', async () => {
+  for (const value of [1, '\0']) {
+    const response = await app.fetch('/api/auth/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ['x'.repeat(30_000)]: value }),
+    });
+    const body = await response.text();
+    expect(response.status).toBe(400);
+    expect(body).toContain(`/${'x'.repeat(199)}…`);
+    expect(body.length).toBeLessThan(2_000);
   }
 });
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
@@ -83,4 +84,53 @@ test('Forgets responses that an error replaces', async () => {
   const sockets = [];
   for (let i = 0; i < 3; i += 1) sockets.push(await server.request('/large'));
   expect(await server.areComplete(sockets)).toEqual([true, true, true]);
+});
+
+/** Starts a server with a limit of 2 MiB, and returns a function that sends a request from an address. */
+async function startProxiedServer(length?: number) {
+  const app = Fastify({ forceCloseConnections: true, trustProxy: true });
+  limitUnsentResponses(app, 2 * MEBIBYTE);
+  // Sends a byte and never ends.
+  app.get('/stalled', async (_, reply) => {
+    if (length !== undefined) reply.header('content-length', length);
+    return Readable.from(
+      (async function* () {
+        yield ' ';
+        await new Promise(() => {});
+      })(),
+    );
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const open: IncomingMessage[] = [];
+  const request = async (ip: string) => {
+    const sent = get(`${url}/stalled`, { headers: { 'x-forwarded-for': ip }, agent: false });
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.on('error', () => {}).resume();
+    open.push(response);
+    return response;
+  };
+  return {
+    request,
+    async [Symbol.asyncDispose]() {
+      for (const response of open) response.destroy();
+      await app.close();
+    },
+  };
+}
+
+test('Counts a stream of known length by its length', async () => {
+  await using server = await startProxiedServer(1_000);
+  const responses = [];
+  for (let i = 0; i < 20; i += 1) responses.push(await server.request(`192.0.2.${i}`));
+  expect(responses.filter(({ destroyed }) => destroyed)).toEqual([]);
+});
+
+test('Closes connections of the /48 block with the most unsent bytes', async () => {
+  await using server = await startProxiedServer();
+  const user = [await server.request('192.0.2.1'), await server.request('192.0.2.1')];
+  // Each in a /64 block of its own.
+  const others = [];
+  for (let i = 0; i < 6; i += 1) others.push(await server.request(`2001:db8:1:${i}::1`));
+  await expect.poll(() => others.filter(({ destroyed }) => destroyed).length).toBe(4);
+  expect(user.filter(({ destroyed }) => destroyed)).toEqual([]);
 });
