@@ -110,8 +110,9 @@ async function loadDredd(): Promise<DreddConstructor> {
   // @ts-expect-error Dredd has no types.
   const { default: Dredd } = await import('dredd');
   // @ts-expect-error Dredd has no types.
-  const logger = await import('dredd/build/reporters/reporterOutputLogger.js');
+  const { default: logger } = await import('dredd/build/reporters/reporterOutputLogger.js');
   process.emitWarning = emitWarning;
-  logger.default.default.transports.console.silent = true;
+  // Vitest has already read the default export of the CommonJS module.
+  (logger.default ?? logger).transports.console.silent = true;
   return Dredd;
 }
