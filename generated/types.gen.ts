@@ -814,6 +814,10 @@ export type GetProfileErrors = {
      */
     401: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1106,6 +1110,10 @@ export type DownloadAccountDataErrors = {
      */
     401: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1342,6 +1350,10 @@ export type ListSessionsErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -1730,6 +1742,10 @@ export type ListParticipationsErrors = {
      */
     401: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1912,6 +1928,10 @@ export type ListParticipantsErrors = {
      */
     404: Problem;
     /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1973,6 +1993,10 @@ export type ListRemovalsErrors = {
      *
      */
     404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */
@@ -2412,6 +2436,10 @@ export type GetUserErrors = {
      * The user does not exist, or the operator has suspended the account.
      */
     404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
     /**
      * An internal error occurred.
      */

@@ -1,5 +1,6 @@
 import Fastify, {
   type FastifyInstance,
+  type FastifyRequest,
   type HTTPMethods,
   type onRequestHookHandler,
   type RouteHandlerMethod,
@@ -11,10 +12,11 @@ import { contract, operations } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { rememberAddresses } from './http/addresses.ts';
 import { rejectAmbiguousHeaders } from './http/ambiguous-headers.ts';
-import { authenticate } from './http/authentication.ts';
+import { authenticate, callerOf } from './http/authentication.ts';
 import { serveAvatars } from './http/avatars.ts';
 import { checkBody, parseBodies } from './http/bodies.ts';
 import { recordResponses, rejectUnsupportedExpectations } from './http/client-errors.ts';
+import { readSender } from './http/client-key.ts';
 import { allowOrigins } from './http/cors.ts';
 import { serveDocumentation } from './http/documentation.ts';
 import { drainUnreadBodies } from './http/draining.ts';
@@ -27,7 +29,8 @@ import { measureRequests, serveMetrics } from './http/metrics.ts';
 import { rejectMalformedPaths } from './http/percent-encoding.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { warnAboutUntrustedProxy } from './http/proxies.ts';
-import { type LimitReads, limitPublicReads } from './http/rate-limits.ts';
+import { type LimitReads, limitReads } from './http/rate-limits.ts';
+import { takeTurns } from './http/read-turns.ts';
 import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
@@ -36,6 +39,7 @@ import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
 import { serveWebPage } from './http/web-page.ts';
+import type { Sender } from './rate-limits/read-limits.ts';
 
 /** The additions of a demo to the application. */
 export interface DemoOptions {
@@ -83,8 +87,8 @@ export async function buildApp(
   await allowOrigins(app, config);
   rejectAmbiguousHeaders(app);
   rejectMalformedPaths(app);
-  const limitReads = limitPublicReads(app, config);
-  rejectUnknownPaths(app, limitReads);
+  const limits = limitReads(app, config);
+  rejectUnknownPaths(app, limits);
   shedLoad(app, context, timeLimits);
 
   // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
@@ -94,19 +98,25 @@ export async function buildApp(
 
   serveMetrics(app, context);
   await app.register(async (files) => {
-    addHooks(files, limitReads());
+    addHooks(files, limits());
     await serveDocumentation(files, context, demo?.introduction);
     if (demo?.webPageFolder) await serveWebPage(files, demo.webPageFolder, config);
   });
   await app.register(async (avatars) => {
-    addHooks(avatars, limitReads(1 / AVATARS_PER_READ));
+    addHooks(avatars, limits(readSender, 1 / AVATARS_PER_READ));
     await serveAvatars(avatars, context);
   });
-  await app.register(async (api) => serveOperations(api, context, limitReads));
+  await app.register(async (api) => serveOperations(api, context, limits));
 
   // After the last route, because it adds the missing methods to every path.
   rejectOtherMethods(app, paths);
   return app;
+}
+
+/** Reads that require a token count by account, wherever it signs in. */
+function accountOf(request: FastifyRequest): Sender {
+  const account = `account ${callerOf(request).userId}`;
+  return { client: account, network: account };
 }
 
 /** Pages show many avatars, which are small and cached. */
@@ -120,13 +130,14 @@ function addHooks(app: FastifyInstance, hooks: onRequestHookHandler[]): void {
 async function serveOperations(
   api: FastifyInstance,
   context: Context,
-  limitReads: LimitReads,
+  limits: LimitReads,
 ): Promise<void> {
   await parseBodies(api);
   api.setValidatorCompiler(compileValidator);
   // Runs before the hooks of the routes below.
   api.addHook('onRequest', rejectMalformedQuery);
   const handlers = makeHandlers(context);
+  const waitForTurn = takeTurns();
 
   await api.register(openapiGlue, {
     specification: contractForRoutes(),
@@ -139,9 +150,10 @@ async function serveOperations(
         handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
         onRequest: [
           // Before authentication, so that a rejected request causes no database query.
-          ...(operation.isPublicRead ? limitReads() : []),
+          ...(operation.isPublicRead ? limits() : []),
           // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),
+          ...(operation.isOwnRead ? [...limits(accountOf), waitForTurn] : []),
           checkBody(operation),
         ],
         config: { operation },

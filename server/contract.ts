@@ -48,6 +48,8 @@ export interface Operation {
   hasQueryParameters: boolean;
   /** Whether the operation is a GET that does not require an access token. */
   isPublicRead: boolean;
+  /** Whether the operation is a GET that requires an access token. */
+  isOwnRead: boolean;
   /** Those that all operations of the path share are first. */
   parameters: readonly Parameter[];
   requestBody: RequestBody | undefined;
@@ -146,6 +148,7 @@ function readOperation(document: Operations, path: string, method: string): Oper
     isBodyRequired: requestBody?.required ?? false,
     hasQueryParameters: parameters.some((each) => each.in === 'query'),
     isPublicRead: method === 'get' && authentication !== 'required',
+    isOwnRead: method === 'get' && authentication === 'required',
     parameters,
     requestBody,
     responses: Object.fromEntries(responses),

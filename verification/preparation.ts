@@ -92,6 +92,9 @@ function findObstacle(response: DeclaredResponse, isSpecial: boolean): string | 
   if (status === '429' && isLimitShared(response)) {
     return 'reaching this limit would block other users at the same IP address';
   }
+  if (status === '429' && response.operation.isOwnRead) {
+    return 'reaching this limit would block the other checks';
+  }
   return undefined;
 }
 

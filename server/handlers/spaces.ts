@@ -11,6 +11,7 @@ import {
   listParticipations,
 } from '../spaces/participations.ts';
 import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals.ts';
+import { isPublicSpace } from '../spaces/space-access.ts';
 import { deleteSpace } from '../spaces/space-deletion.ts';
 import { createSpace, readSpace, renewInvitationCode, updateSpace } from '../spaces/spaces.ts';
 
@@ -53,13 +54,14 @@ export function spacesHandlers(context: Context) {
       const { space_id } = request.params;
       const invitation = request.body?.invitation_code ?? undefined;
       const caller = callerOf(request);
-      // Failed attempts are limited, because they can be guesses of an invitation code.
-      const attempt = () =>
-        withAdditionalLimit(rateLimits.join, caller.userId, () =>
-          withAdditionalLimit(rateLimits.joinFromNetwork, networkKey(request), () =>
-            joinSpace(context, caller, space_id, invitation),
-          ),
-        );
+      const join = () => joinSpace(context, caller, space_id, invitation);
+      // Failed attempts are limited, because they can be guesses of an invitation code. Public spaces have none.
+      const attempt = (await isPublicSpace(engine.db, space_id))
+        ? join
+        : () =>
+            withAdditionalLimit(rateLimits.join, caller.userId, () =>
+              withAdditionalLimit(rateLimits.joinFromNetwork, networkKey(request), join),
+            );
       const participation = await withNetworkLimit(rateLimits, 'change', request, attempt);
       return reply.code(200).send(participation);
     },

@@ -7,7 +7,7 @@ import { DomainError, RateExceededError } from '../errors.ts';
 import { shareReads } from '../rate-limits/cluster.ts';
 import type { Attempt, RateLimit } from '../rate-limits/rate-limit.ts';
 import type { RateLimits } from '../rate-limits/rate-limits.ts';
-import { createReadLimits } from '../rate-limits/read-limits.ts';
+import { createReadLimits, type Sender } from '../rate-limits/read-limits.ts';
 import { networkKey, readSender } from './client-key.ts';
 
 /**
@@ -111,15 +111,18 @@ function isUncounted(error: DomainError): boolean {
   return [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 
-/** See `limitPublicReads`. */
-export type LimitReads = (weight?: number) => onRequestHookHandler[];
+/** See `limitReads`. */
+export type LimitReads = (
+  senderOf?: (request: FastifyRequest) => Sender,
+  weight?: number,
+) => onRequestHookHandler[];
 
 /**
- * Returns a function that returns the hooks for routes that anyone can read, or an empty array if there is no limit.
- * Its argument is the number of reads that a request counts as. Workers exchange their counts about once a second, so
- * the limit is approximate.
+ * Returns a function that returns the hooks of routes with a limit of reads, or an empty array if there is no limit.
+ * `senderOf` returns whose reads to count, by default those of the client. `weight` is the number of reads that a
+ * request counts as. Workers exchange their counts about once a second, so the limit is approximate.
  */
-export function limitPublicReads(
+export function limitReads(
   app: FastifyInstance,
   { publicRateLimit }: Pick<Config, 'publicRateLimit'>,
 ): LimitReads {
@@ -129,9 +132,9 @@ export function limitPublicReads(
     const stop = shareReads(limits);
     app.addHook('onClose', async () => stop());
   }
-  return (weight) => [
+  return (senderOf = readSender, weight = 1) => [
     (request, reply, done) => {
-      const read = limits.count(readSender(request), weight);
+      const read = limits.count(senderOf(request), weight);
       setRateLimitHeaders(reply, read);
       done(read.isAllowed ? undefined : tooManyRequests(read.resetSeconds));
     },

@@ -25,8 +25,8 @@ const BATCH_SIZE = 50;
  *
  * The parts are read while the text is sent. They are not one snapshot, because a slow client would keep it open, and
  * until it is closed, deleted content cannot be overwritten.
- * @throws DomainError `unauthenticated` if the account has been deleted. Reading the last part throws it if the session
- *   has ended meanwhile, so that the text of a deleted account is never complete.
+ * @throws DomainError `unauthenticated` if the account has been deleted. Reading a part throws it if the session has
+ *   ended meanwhile, so that the download contains nothing that was written later.
  */
 export async function readAccountData(
   resources: AvatarResources,
@@ -49,13 +49,14 @@ export async function readAccountData(
       yield `,"${name}":[`;
       let separator = '';
       for await (const items of pages) {
+        // After the query. Otherwise, the page could contain what was written after the session had ended.
+        await requireSession(engine.db, caller);
         if (items.length === 0) continue;
         yield separator + items.map((item) => JSON.stringify(item)).join(',');
         separator = ',';
       }
       yield ']';
     }
-    await requireSession(engine.db, caller);
     yield '}';
   })();
 }
@@ -70,12 +71,23 @@ async function* readPages<T>(
 ): AsyncIterable<T[]> {
   let position: Position | undefined;
   do {
-    // Otherwise a fast client would keep this process from serving others.
-    await yieldToEventLoop();
-    const page: Page<T> = await readPage({ limit: BATCH_SIZE, position });
+    const page: Page<T> = await readInTurn(() => readPage({ limit: BATCH_SIZE, position }));
     yield page.items;
     position = page.next ?? undefined;
   } while (position);
+}
+
+/** Settles when the last page has been read that a download of this process waits for. */
+let lastPage: Promise<unknown> = Promise.resolve();
+
+/**
+ * Reads the pages of all downloads one after the other, with other requests in between. Many downloads with fast clients
+ * delay others as little as one.
+ */
+function readInTurn<T>(read: () => Promise<T>): Promise<T> {
+  const page = lastPage.then(() => yieldToEventLoop()).then(read);
+  lastPage = page.catch(() => {});
+  return page;
 }
 
 async function listOwnSpaces(

@@ -55,6 +55,18 @@ function callerPk(caller: Caller | null): number {
   return caller?.userPk ?? 0;
 }
 
+/** Returns whether a space is public and visible. False for an unknown space. */
+export async function isPublicSpace(db: Database, spaceId: string): Promise<boolean> {
+  const space = await db
+    .selectFrom('spaces')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+    .select('spaces.visibility')
+    .where('space_id', '=', spaceId)
+    .where('users.suspended_at', 'is', null)
+    .executeTakeFirst();
+  return space?.visibility === 'public';
+}
+
 /**
  * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden.
  * @throws DomainError `space_not_found`

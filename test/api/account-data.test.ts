@@ -167,6 +167,23 @@ describe('downloadAccountData', () => {
     expect(distinct(data.appreciations.map(({ message_id }) => message_id))).toBe(101);
   });
 
+  test('ends soon after its session has ended', async () => {
+    const user = await app.register();
+    const space = await createSpace(user);
+    await insertMessages(user, space, 10_000, (i) => `${i} ${'Lorem ipsum '.repeat(80)}`);
+    const response = await fetch(`${app.url}/api/profile/data`, { headers: user.headers });
+    let bytes = 0;
+    const receive = async () => {
+      for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+        if (bytes === 0) await api.logout({ client: user.client, throwOnError: true });
+        bytes += part.length;
+      }
+    };
+    await expect(receive()).rejects.toThrow('terminated');
+    // Buffers can contain some more pages.
+    expect(bytes).toBeLessThan(5_000_000);
+  });
+
   test('neither blocks other requests nor fills the memory for 100,000 messages', async () => {
     const user = await app.register();
     const space = await createSpace(user);

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { startApp, type TestApp } from '../support/app.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { recordLog } from '../support/record-log.ts';
 
 interface RequestLine {
@@ -65,5 +65,17 @@ describe('The limit of public reads', () => {
   test('does not count health checks', async () => {
     await using app = await startApp(settings);
     expect(await countRejected(app, '/healthz', 30)).toBe(0);
+  });
+});
+
+describe('Reads that require a token', () => {
+  test('count by account, not by client', async () => {
+    await using app = await startApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '10' });
+    const [greedy, other] = [await app.register(), await app.register()];
+    const read = async ({ headers }: TestUser) =>
+      (await app.fetch('/api/profile/me', { headers })).status;
+    for (let i = 0; i < 10; i += 1) expect(await read(greedy)).toBe(200);
+    expect(await read(greedy)).toBe(429);
+    expect(await read(other)).toBe(200);
   });
 });

@@ -324,10 +324,13 @@ describe('with a failing database', () => {
   });
 });
 
-describe('with a limit for public reads', () => {
+describe('with a limit of reads', () => {
   let app: TestApp;
+  let caller: TestUser;
   beforeAll(async () => {
     app = await startApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '2' });
+    caller = await app.register();
+    for (let i = 0; i < 2; i += 1) await app.fetch('/api/profile/me', { headers: caller.headers });
     const search = operations.find(({ operationId }) => operationId === 'searchSpaces');
     if (!search) throw new Error('The contract has no searchSpaces.');
     for (const remaining of ['1', '0']) {
@@ -340,10 +343,11 @@ describe('with a limit for public reads', () => {
   });
   afterAll(() => app[Symbol.asyncDispose]());
 
-  test.each(operations.filter((each) => each.isPublicRead))(
+  test.each(operations.filter((each) => each.isPublicRead || each.isOwnRead))(
     '$operationId returns 429 when the limit is reached',
     async (operation) => {
-      const response = await app.fetch(exampleRequest(operation).url);
+      const headers = operation.isOwnRead ? caller.headers : {};
+      const response = await app.fetch(exampleRequest(operation).url, { headers });
       const seconds = Number(response.headers.get('retry-after'));
       expect(await response.json()).toMatchObject({
         status: 429,

@@ -392,12 +392,12 @@ describe('Joining by invitation code', () => {
     async () => {
       const [creator, user] = [await app.register(), await app.register()];
       const headers = headersFromNewAddress();
-      const { space_id } = await createSpace(creator);
+      const { space_id, invitation_code } = await createSpace(creator, { visibility: 'private' });
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const holding = transact(app.context.engine, () => released);
       const delays: (string | null | undefined)[] = [];
       const statuses = Array.from({ length: 40 }, async () => {
-        const { response } = await join(user, space_id, null, headers);
+        const { response } = await join(user, space_id, invitation_code, headers);
         if (response?.status === 429) delays.push(response.headers.get('retry-after'));
         return response?.status;
       });
@@ -409,7 +409,7 @@ describe('Joining by invitation code', () => {
       }
       expect(new Set(delays)).toEqual(new Set(['1']));
       expect((await Promise.all(statuses)).filter((status) => status === 200)).toHaveLength(30);
-      expect(await statusOf(join(user, space_id, null, headers))).toBe(200);
+      expect(await statusOf(join(user, space_id, invitation_code, headers))).toBe(200);
     },
   );
 
@@ -427,5 +427,8 @@ describe('Joining by invitation code', () => {
     const next = await app.register();
     expect(await statusOf(join(next, hidden.space_id, 'guess', from(99)))).toBe(429);
     expect(await statusOf(join(next, hidden.space_id, 'guess', headersFromNewAddress()))).toBe(404);
+    // A public space has no code to guess.
+    const open = await createSpace(creator);
+    expect(await statusOf(join(next, open.space_id, null, from(99)))).toBe(200);
   });
 });

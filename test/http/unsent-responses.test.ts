@@ -129,7 +129,7 @@ test('Closes connections of the /48 block with the most unsent bytes', async () 
   await using server = await startProxiedServer();
   const user = [await server.request('192.0.2.1'), await server.request('192.0.2.1')];
   // Each in a /64 block of its own.
-  const others = [];
+  const others: IncomingMessage[] = [];
   for (let i = 0; i < 6; i += 1) others.push(await server.request(`2001:db8:1:${i}::1`));
   await expect.poll(() => others.filter(({ destroyed }) => destroyed).length).toBe(4);
   expect(user.filter(({ destroyed }) => destroyed)).toEqual([]);

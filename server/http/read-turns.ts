@@ -1,0 +1,32 @@
+import type { onRequestAsyncHookHandler } from 'fastify';
+import { callerOf } from './authentication.ts';
+
+/** Number of reads that an account runs at the same time. Further ones wait for their turn. */
+const MAX_CONCURRENT_READS = 2;
+
+/**
+ * Returns the hook that makes the reads of an account wait for each other. Then many parallel reads of one account
+ * delay the requests of others as little as two. It runs after authentication.
+ */
+export function takeTurns(): onRequestAsyncHookHandler {
+  /** The reads of each account in the order of their arrival, as functions that begin them. The first ones run. */
+  const queues = new Map<string, (() => void)[]>();
+  return async (request, { raw: response }) => {
+    const { userId } = callerOf(request);
+    const queue = queues.get(userId) ?? [];
+    queues.set(userId, queue);
+    const turn = Promise.withResolvers<void>();
+    queue.push(turn.resolve);
+    response.once('close', () => {
+      const wasRunning = queue.indexOf(turn.resolve) < MAX_CONCURRENT_READS;
+      queue.splice(queue.indexOf(turn.resolve), 1);
+      if (queue.length === 0) queues.delete(userId);
+      const next = queue[MAX_CONCURRENT_READS - 1];
+      // Lets requests of others run first.
+      if (wasRunning && next) setImmediate(next);
+    });
+    if (queue.length <= MAX_CONCURRENT_READS) return;
+    // Never settles if the connection is closed first.
+    await turn.promise;
+  };
+}
