@@ -30,11 +30,11 @@ import { rejectMalformedPaths } from './http/percent-encoding.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { warnAboutUntrustedProxy } from './http/proxies.ts';
 import { type LimitReads, limitReads } from './http/rate-limits.ts';
-import { takeTurns } from './http/read-turns.ts';
 import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { TIME_LIMITS, type TimeLimits } from './http/time-limits.ts';
+import { takeTurns } from './http/turns.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
@@ -137,7 +137,7 @@ async function serveOperations(
   // Runs before the hooks of the routes below.
   api.addHook('onRequest', rejectMalformedQuery);
   const handlers = makeHandlers(context);
-  const waitForTurn = takeTurns();
+  const [takeReadTurns, takeUploadTurns] = [takeTurns(), takeTurns()];
 
   await api.register(openapiGlue, {
     specification: contractForRoutes(),
@@ -153,7 +153,8 @@ async function serveOperations(
           ...(operation.isPublicRead ? limits() : []),
           // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),
-          ...(operation.isOwnRead ? [...limits(accountOf), waitForTurn] : []),
+          ...(operation.isOwnRead ? [...limits(accountOf), takeReadTurns] : []),
+          ...(operation.bodyType === 'multipart/form-data' ? [takeUploadTurns] : []),
           checkBody(operation),
         ],
         config: { operation },

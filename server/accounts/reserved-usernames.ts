@@ -1,23 +1,43 @@
 import { DomainError } from '../errors.ts';
 import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
 
-/** Names that suggest an official role, or no particular user. */
+/** Official roles. Also reserved as a word of a longer name, with digits or in the plural. */
+const ROLES = 'admin administrator moderator official staff support'.split(' ');
+
+/** Further names that suggest an official role, or no particular user. */
 const RESERVED = [
-  ...'admin administrator moderator official owner root security staff'.split(' '),
-  ...'help support system team anonymous deleted everyone me nobody'.split(' '),
+  ...ROLES,
+  ...'owner root security help system team anonymous deleted everyone me nobody'.split(' '),
   ...'spaceservice space-service space.service space_service'.split(' '),
   'space service',
 ];
-const RESERVED_KEYS = new Set(RESERVED.map(usernameKey));
-// Also in upper case, because the skeleton of `ADMIN` differs from that of `admin`: I resembles l.
-const RESERVED_SKELETONS = new Set(
-  RESERVED.flatMap((name) => [name, name.toUpperCase()]).map(usernameSkeleton),
-);
+const isReservedName = matcherOf(RESERVED);
+const isRole = matcherOf(ROLES.flatMap((role) => [role, `${role}s`]));
 
-/** Whether a name is reserved or looks like a reserved one, even with signs before or after it. Accepts any text. */
+const SEPARATORS = /[._\- ]+/;
+
+/**
+ * Whether a name is reserved or looks like a reserved one, even with signs before or after it; or contains an official
+ * role as a word, or spelt with separators: `Admin team`, `admin1`, `a.d.m.i.n`. Accepts any text.
+ */
 export function isReserved(text: string): boolean {
+  const words = text.split(SEPARATORS).filter((word) => word !== '');
   const name = text.replace(/^[._\- ]+|[._\- ]+$/g, '');
-  return RESERVED_KEYS.has(usernameKey(name)) || RESERVED_SKELETONS.has(usernameSkeleton(name));
+  return (
+    isReservedName(name) ||
+    isRole(words.join('')) ||
+    words.some((word) => isRole(word.replace(/^\d+|\d+$/g, '')))
+  );
+}
+
+/** Returns a function that returns whether a text is or resembles one of the names. */
+function matcherOf(names: readonly string[]): (text: string) => boolean {
+  const keys = new Set(names.map(usernameKey));
+  // Also in upper case, because the skeleton of `ADMIN` differs from that of `admin`: I resembles l.
+  const skeletons = new Set(
+    names.flatMap((name) => [name, name.toUpperCase()]).map(usernameSkeleton),
+  );
+  return (text) => keys.has(usernameKey(text)) || skeletons.has(usernameSkeleton(text));
 }
 
 /** @throws DomainError `username_reserved` */

@@ -15,6 +15,12 @@ export interface StrippedImage {
 /** More than any encoder writes. Further scans of a progressive JPEG would only refine the image. */
 const MAX_JPEG_SCANS = 64;
 
+/**
+ * Maximum number of scans times pixels, which determines the time of decoding: less than a second. Allows twelve scans
+ * of 64 megapixels; encoders write about ten.
+ */
+const MAX_SCANNED_PIXELS = 800_000_000;
+
 /** Returns an image to decode; undefined if the bytes are not a JPEG, PNG, WebP or GIF file. */
 export function stripMetadata(bytes: Uint8Array): StrippedImage | undefined {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -28,6 +34,8 @@ export function stripMetadata(bytes: Uint8Array): StrippedImage | undefined {
 
 const JPEG_SOS = 0xda;
 const JPEG_EOI = 0xd9;
+/** Baseline, extended and progressive frames. */
+const JPEG_FRAMES = new Set([0xc0, 0xc1, 0xc2]);
 const JPEG_EXIF = 0xe1;
 /** Baseline and progressive frames, tables, restart interval, JFIF, ICC profile, Adobe's colour transform. */
 const JPEG_KEPT_MARKERS = new Set([0xc0, 0xc1, 0xc2, 0xc4, 0xdb, 0xdd, 0xe0, 0xe2, 0xee, JPEG_SOS]);
@@ -38,9 +46,10 @@ function stripJpeg(file: Buffer): StrippedImage {
   excerpt.keep(0, 2);
   let orientation: number | undefined;
   let scans = 0;
+  let maxScans = MAX_JPEG_SCANS;
   for (let at = nextJpegMarker(file, 2); at < file.length; ) {
     const code = file.readUInt8(at + 1);
-    if (code === JPEG_EOI || scans === MAX_JPEG_SCANS) {
+    if (code === JPEG_EOI || scans >= maxScans) {
       excerpt.append([0xff, JPEG_EOI]);
       break;
     }
@@ -49,6 +58,10 @@ function stripJpeg(file: Buffer): StrippedImage {
     const next = nextJpegMarker(file, end);
     if (JPEG_KEPT_MARKERS.has(code)) excerpt.keep(at, code === JPEG_SOS ? next : end);
     if (code === JPEG_SOS) scans++;
+    if (JPEG_FRAMES.has(code) && at + 9 <= file.length) {
+      const pixels = file.readUInt16BE(at + 5) * file.readUInt16BE(at + 7);
+      maxScans = Math.min(maxScans, Math.max(1, Math.floor(MAX_SCANNED_PIXELS / pixels)));
+    }
     if (code === JPEG_EXIF) orientation ??= exifOrientation(file.subarray(at + 4, end));
     at = next;
   }

@@ -37,12 +37,12 @@ export function profileHandlers(context: Context) {
 
     changeProfilePicture: async (request, reply) => {
       const caller = callerOf(request);
-      const file = await readAvatarUpload(request, reply);
       const profile_picture = await withRateLimit(
         rateLimits.avatar,
         caller.userId,
         reply,
         async () => {
+          const file = await readAvatarUpload(request, reply);
           try {
             return await changeAvatar(context, caller, file);
           } finally {

@@ -56,7 +56,7 @@ export function spacesHandlers(context: Context) {
       const caller = callerOf(request);
       const join = () => joinSpace(context, caller, space_id, invitation);
       // Failed attempts are limited, because they can be guesses of an invitation code. Public spaces have none.
-      const attempt = (await isPublicSpace(engine.db, space_id))
+      const attempt = (await isPublicSpace(engine, space_id))
         ? join
         : () =>
             withAdditionalLimit(rateLimits.join, caller.userId, () =>

@@ -17,7 +17,13 @@ export const MAX_UPLOAD_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
 /** Maximum size of all unanswered uploads of this process together. */
 const MAX_PENDING_BYTES = 128 * 1024 * 1024;
 
-let pendingBytes = 0;
+/** An upload whose response has not been sent. */
+interface PendingUpload {
+  bytes: number;
+  reject: (error: DomainError) => void;
+}
+
+const pendingUploads = new Set<PendingUpload>();
 
 /**
  * Options of @fastify/multipart. Every part counts as a file, because clients may omit its file name and type. So the
@@ -35,7 +41,7 @@ export const MULTIPART_OPTIONS = {
  * Drains the rest of a rejected request.
  * @param reply the upload counts towards the memory limit until this reply is sent
  * @throws DomainError `avatar_too_large`, `avatar_missing` (or there are other parts), `invalid_request`
- *   (malformed or incomplete), or `unavailable` (too many uploads in memory)
+ *   (malformed or incomplete), or `unavailable` (all uploads use too much memory, and this one uses most)
  */
 export async function readAvatarUpload(
   request: FastifyRequest,
@@ -74,24 +80,33 @@ function isText(bytes: Buffer): boolean {
 }
 
 /**
- * Rejects when the request is too large, or when all unanswered uploads together are. Counts all bytes, because the
- * parser does not limit the preamble.
+ * Rejects when the request is too large, or when all unanswered uploads together are too large and this is the largest
+ * one. Counts all bytes, because the parser does not limit the preamble.
  */
 function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never> {
   return new Promise((_, reject) => {
-    let bytes = 0;
+    const upload = { bytes: 0, reject };
     const count = (chunk: Buffer) => {
-      bytes += chunk.length;
-      pendingBytes += chunk.length;
-      if (bytes > MAX_UPLOAD_BYTES) reject(avatarTooLarge());
-      else if (pendingBytes > MAX_PENDING_BYTES) reject(overloaded());
+      upload.bytes += chunk.length;
+      if (upload.bytes > MAX_UPLOAD_BYTES) reject(avatarTooLarge());
+      rejectLargest();
     };
+    pendingUploads.add(upload);
     raw.on('data', count);
     reply.raw.once('close', () => {
       raw.off('data', count);
-      pendingBytes -= bytes;
+      pendingUploads.delete(upload);
     });
   });
+}
+
+/** Rejects the largest upload while all of them use too much memory. Its bytes count no longer. */
+function rejectLargest(): void {
+  const total = [...pendingUploads].reduce((sum, { bytes }) => sum + bytes, 0);
+  if (total <= MAX_PENDING_BYTES) return;
+  const largest = [...pendingUploads].reduce((a, b) => (b.bytes > a.bytes ? b : a));
+  pendingUploads.delete(largest);
+  largest.reject(overloaded());
 }
 
 function avatarTooLarge(): DomainError {

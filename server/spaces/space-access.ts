@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Space } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
-import type { Database } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 
 /** The properties of a space that decide who can access it. */
@@ -56,7 +56,7 @@ function callerPk(caller: Caller | null): number {
 }
 
 /** Returns whether a space is public and visible. False for an unknown space. */
-export async function isPublicSpace(db: Database, spaceId: string): Promise<boolean> {
+export async function isPublicSpace({ db }: Engine, spaceId: string): Promise<boolean> {
   const space = await db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')

@@ -78,7 +78,7 @@ function isProvoked({ id, operation: { operationId }, status }: DeclaredResponse
     case '415':
       return acceptsJson;
     case '429':
-      return operation.isPublicRead;
+      return operation.isPublicRead || operation.isOwnRead;
     default:
       return ['200', '201', '401', '408', '431', '500', '503'].includes(status);
   }

@@ -216,6 +216,18 @@ describe('renderAvatar on a decompression bomb', () => {
     await expectRejection(bomb, 'avatar_undecodable');
   });
 
+  test('drops all but twelve scans of a progressive JPEG of 64 megapixels', async () => {
+    const image = await quarters(64, 64).jpeg({ progressive: true }).toBuffer();
+    const frame = image.indexOf(Buffer.from([0xff, 0xc2]));
+    image.writeUInt16BE(8_000, frame + 5);
+    image.writeUInt16BE(8_000, frame + 7);
+    const first = image.indexOf(Buffer.from([0xff, 0xda]));
+    const scan = Buffer.from([0xff, 0xda, 0, 8, 1, 1, 0, 1, 1, 0x10, 0]);
+    const bomb = Buffer.concat([image.subarray(0, first), ...Array(64).fill(scan)]);
+    const bare = stripMetadata(bomb)?.bytes.toString('latin1');
+    expect(bare?.split('\xff\xda')).toHaveLength(1 + 12);
+  });
+
   test('drops all but the first frame of a WebP', async () => {
     const frames = [red, green, blue].map((colour) =>
       canvas(48, 48, () => colour)

@@ -276,6 +276,22 @@ describe('drain', () => {
   });
 });
 
+test('If uploads fill the memory, the largest one is rejected instead of the next one', async () => {
+  const content = Buffer.alloc(MAX_AVATAR_BYTES - 1_000);
+  const unfinished = createPart('name="avatar"; filename="a.jpg"', content);
+  // All of them together have less than 128 MiB.
+  const senders = await Promise.all(Array.from({ length: 25 }, () => openRaw(url)));
+  for (const sender of senders) {
+    await sender.write(createHead({ 'Content-Length': unfinished.length + 100 }));
+    await sender.write(unfinished);
+  }
+  expect(await send(createForm(['avatar', Buffer.alloc(4 * MEBIBYTE)]))).toMatchObject({
+    status: 200,
+  });
+  expect(outcomes.toSorted()).toEqual(['read', 'unavailable']);
+  for (const { socket } of senders) socket.destroy();
+});
+
 type FormFile = readonly [
   name: string,
   bytes: Buffer<ArrayBuffer>,

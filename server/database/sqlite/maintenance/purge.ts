@@ -7,11 +7,11 @@ import { rewriteWordIndex } from './word-index-merge.ts';
 const RETRY_INTERVAL_MS = 60_000;
 
 /**
- * Pause after a purge, as a multiple of the purge's duration. Otherwise, clients that repeatedly delete accounts could
- * keep maintenance from all other work. So could clients that delete spaces during each purge, which then has to be
- * repeated.
+ * Pause after a purge, as a multiple of the purge's duration, so that purges use at most a tenth of a core. Otherwise,
+ * clients that repeatedly delete accounts could keep maintenance from all other work. So could clients that delete
+ * spaces during each purge, which then has to be repeated.
  */
-const PAUSE_FACTOR = 3;
+const PAUSE_FACTOR = 10;
 
 /** How long a purge waits for the deletion of discarded avatars. After that, their names can remain in the database. */
 const AVATAR_TIMEOUT_MS = 5_000;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import type { Caller } from '../../server/auth/sessions.ts';
-import { takeTurns } from '../../server/http/read-turns.ts';
+import { takeTurns } from '../../server/http/turns.ts';
 
 /** Starts a server whose responses to `/` wait for `release`. The header `account` names the caller. */
 async function startServer() {

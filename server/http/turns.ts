@@ -1,15 +1,16 @@
 import type { onRequestAsyncHookHandler } from 'fastify';
 import { callerOf } from './authentication.ts';
 
-/** Number of reads that an account runs at the same time. Further ones wait for their turn. */
-const MAX_CONCURRENT_READS = 2;
+/** Number of requests that an account runs at the same time. Further ones wait for their turn. */
+const MAX_CONCURRENT_REQUESTS = 2;
 
 /**
- * Returns the hook that makes the reads of an account wait for each other. Then many parallel reads of one account
- * delay the requests of others as little as two. It runs after authentication.
+ * Returns a hook that makes the requests of an account wait for each other. Then many parallel requests of one account
+ * delay those of others as little as two, and use as little memory. It runs after authentication, and before the body
+ * is read.
  */
 export function takeTurns(): onRequestAsyncHookHandler {
-  /** The reads of each account in the order of their arrival, as functions that begin them. The first ones run. */
+  /** The requests of each account in the order of their arrival, as functions that begin them. The first ones run. */
   const queues = new Map<string, (() => void)[]>();
   return async (request, { raw: response }) => {
     const { userId } = callerOf(request);
@@ -18,14 +19,14 @@ export function takeTurns(): onRequestAsyncHookHandler {
     const turn = Promise.withResolvers<void>();
     queue.push(turn.resolve);
     response.once('close', () => {
-      const wasRunning = queue.indexOf(turn.resolve) < MAX_CONCURRENT_READS;
+      const wasRunning = queue.indexOf(turn.resolve) < MAX_CONCURRENT_REQUESTS;
       queue.splice(queue.indexOf(turn.resolve), 1);
       if (queue.length === 0) queues.delete(userId);
-      const next = queue[MAX_CONCURRENT_READS - 1];
+      const next = queue[MAX_CONCURRENT_REQUESTS - 1];
       // Lets requests of others run first.
       if (wasRunning && next) setImmediate(next);
     });
-    if (queue.length <= MAX_CONCURRENT_READS) return;
+    if (queue.length <= MAX_CONCURRENT_REQUESTS) return;
     // Never settles if the connection is closed first.
     await turn.promise;
   };
