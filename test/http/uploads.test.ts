@@ -23,6 +23,8 @@ let url: string;
 /** `read` or the error code of each request that reached the handler, in the order of completion. */
 let outcomes: string[];
 let sockets: Socket[];
+/** By the handler of `/avatar`. */
+let receivedBytes: number;
 
 beforeEach(async () => {
   outcomes = [];
@@ -38,8 +40,13 @@ beforeEach(async () => {
     const status = { internal: 500, avatar_too_large: 413 }[code as string] ?? 400;
     return reply.code(status).send({ code, message, pointers });
   });
+  receivedBytes = 0;
   app.put('/avatar', async (request, reply) => {
-    const bytes = await readAvatarUpload(request, reply);
+    const upload = readAvatarUpload(request, reply);
+    request.raw.on('data', (chunk: Buffer) => {
+      receivedBytes += chunk.length;
+    });
+    const bytes = await upload;
     outcomes.push('read');
     return { bytes: bytes.length, sha256: sha256(bytes) };
   });
@@ -285,6 +292,7 @@ test('If uploads fill the memory, the largest one is rejected instead of the nex
     await sender.write(createHead({ 'Content-Length': unfinished.length + 100 }));
     await sender.write(unfinished);
   }
+  await expect.poll(() => receivedBytes).toBe(senders.length * unfinished.length);
   expect(await send(createForm(['avatar', Buffer.alloc(4 * MEBIBYTE)]))).toMatchObject({
     status: 200,
   });
