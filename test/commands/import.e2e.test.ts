@@ -43,10 +43,16 @@ async function importContent(
   return await running.result;
 }
 
-/** Makes an import exit with 99 if it has used over 280 MB. Less than 200 MB is enough for lines of any length. */
-const WITH_LITTLE_MEMORY = preload(`process.on('exit', () => {
-  if (process.resourceUsage().maxRSS > 280_000) process.exitCode = 99;
-});`);
+/**
+ * Makes an import exit with 99 if it has used over 280 MB. Less than 200 MB is enough for lines of any length.
+ *
+ * Not with `resourceUsage().maxRSS`, which on Linux includes the memory of the process that has started this one.
+ */
+const WITH_LITTLE_MEMORY = preload(`
+  import { peakResidentBytes } from '${new URL('../support/process-usage.ts', import.meta.url)}';
+  process.on('exit', () => {
+    if (peakResidentBytes(process.pid) > 280_000_000) process.exitCode = 99;
+  });`);
 
 const exportText = async () => (await runCommand('commands/export', [], { DATA_DIR })).stdout;
 
