@@ -32,7 +32,10 @@ export const commands = {
   import: {
     module: 'commands/import',
     positionals: 'FILE.ndjson',
-    flags: { 'skip-bad': 'Imports valid lines and lists the others.' },
+    flags: {
+      'skip-bad': 'Imports valid lines and lists the others.',
+      'only-new': 'Rejects references to users, spaces and messages from before the import.',
+    },
     summary: 'Adds users, spaces and messages to the database in DATA_DIR.',
     details: 'If the file is "-", it reads standard input.',
     nodeFlags: ['--max-semi-space-size=16', '--max-old-space-size=256'],

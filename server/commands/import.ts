@@ -30,6 +30,7 @@ await runWithConfig(async (config) => {
   try {
     const report = await importRecords(engine, readLines(readInput(input)), {
       skipBad: flags.includes('skip-bad'),
+      onlyNew: flags.includes('only-new'),
       onSkip: (lines) => {
         skipped += lines.length;
         eraseProgress();

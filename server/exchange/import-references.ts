@@ -16,13 +16,14 @@ const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
  * @param field the field of the records that contains the `user_id`
  */
 export async function findUsers<Field extends string>(
-  { engine, trx }: ImportRun,
+  { engine, trx, existing }: ImportRun,
   records: readonly Line<Record<Field, string>>[],
   field: Field,
 ): Promise<Map<string, number>> {
   const wanted = records.map(({ content }) => ({ user_id: content[field] }));
   const rows = await selectUsers(engine, wanted, trx);
-  return new Map(rows.map(({ user_id, pk }) => [user_id, pk]));
+  const allowed = rows.filter(({ pk }) => pk > existing.users);
+  return new Map(allowed.map(({ user_id, pk }) => [user_id, pk]));
 }
 
 const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
@@ -34,11 +35,12 @@ const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
 
 /** Returns each known space that the records refer to, by `space_id`. */
 export async function findSpaces(
-  { engine, trx }: ImportRun,
+  { engine, trx, existing }: ImportRun,
   records: readonly Line<{ space_id: string }>[],
 ): Promise<Map<string, { pk: number; creator_pk: number }>> {
   const rows = await selectSpaces(engine, contentsOf(records), trx);
-  return new Map(rows.map((row) => [row.space_id, row]));
+  const allowed = rows.filter(({ pk }) => pk > existing.spaces);
+  return new Map(allowed.map((row) => [row.space_id, row]));
 }
 
 const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
@@ -50,11 +52,12 @@ const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
 
 /** Returns each known message that the records refer to, by `message_id`. */
 export async function findMessages(
-  { engine, trx }: ImportRun,
+  { engine, trx, existing }: ImportRun,
   records: readonly Line<{ message_id: string }>[],
 ): Promise<Map<string, { pk: number; author_pk: number }>> {
   const rows = await selectMessages(engine, contentsOf(records), trx);
-  return new Map(rows.map((row) => [row.message_id, row]));
+  const allowed = rows.filter(({ pk }) => pk > existing.messages);
+  return new Map(allowed.map((row) => [row.message_id, row]));
 }
 
 /** @throws BadLineError if no row has the id */

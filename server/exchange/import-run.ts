@@ -20,6 +20,8 @@ export interface ImportRun {
   engine: Engine;
   trx: DatabaseTransaction;
   report: ImportReport;
+  /** Records can refer only to users, spaces and messages with a higher `pk`: those that this import has added. */
+  existing: Record<'users' | 'spaces' | 'messages', number>;
 }
 
 /** A record, or a row made from it, with its line number. */

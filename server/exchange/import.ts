@@ -34,6 +34,11 @@ export const MAX_BAD_LINES = 100;
 export interface ImportOptions {
   /** Whether to skip bad lines instead of throwing. */
   skipBad?: boolean;
+  /**
+   * Whether to reject records that refer to users, spaces and messages from before the import. Otherwise, records can
+   * add participants to existing spaces, and messages and appreciations of existing users.
+   */
+  onlyNew?: boolean;
   /** Receives the skipped lines while the import runs. Then the report does not contain them. */
   onSkip?: (lines: readonly BadLine[]) => Promise<void>;
   /** Called with the number of lines read, every thousand lines and at the end. */
@@ -62,7 +67,8 @@ export async function importRecords(
   await transactAlone(engine, async (trx) => {
     // The rows of accounts and spaces that were deleted while the import waited for its first line.
     while (await eraseBatch(engine, trx));
-    await addBatches({ engine, trx, report }, first, batches, options);
+    const existing = options.onlyNew ? await lastKeys(trx) : NOTHING_EXISTING;
+    await addBatches({ engine, trx, report, existing }, first, batches, options);
     await updateParticipantCounts(trx);
     const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
@@ -72,6 +78,24 @@ export async function importRecords(
     process.emitWarning(`The search dictionary could not be refreshed. ${error.message}`);
   });
   return report;
+}
+
+const NOTHING_EXISTING: ImportRun['existing'] = { users: 0, spaces: 0, messages: 0 };
+
+/** Returns the highest `pk` of each table. */
+async function lastKeys(trx: DatabaseTransaction): Promise<ImportRun['existing']> {
+  const lastKey = async (table: keyof ImportRun['existing']) => {
+    const row = await trx
+      .selectFrom(table)
+      .select(({ fn }) => fn.max<number | null>('pk').as('last'))
+      .executeTakeFirst();
+    return row?.last ?? 0;
+  };
+  return {
+    users: await lastKey('users'),
+    spaces: await lastKey('spaces'),
+    messages: await lastKey('messages'),
+  };
 }
 
 async function addBatches(

@@ -57,7 +57,7 @@ describe('--help', () => {
 
   test('of npm run import explains its flag', async () => {
     const { stdout } = await run('import', ['--help']);
-    expect(stdout).toContain('Usage: npm run import -- FILE.ndjson [--skip-bad]\n');
+    expect(stdout).toContain('Usage: npm run import -- FILE.ndjson [--skip-bad] [--only-new]\n');
     expect(stdout).toContain('  --skip-bad  Imports valid lines and lists the others.\n');
   });
 });

@@ -40,6 +40,29 @@ describe('importRecords', () => {
     expect(bad).toEqual([{ line: 2, reason: expect.stringContaining('picture') }]);
   });
 
+  test('rejects references to existing users, spaces and messages if only new ones are allowed', async () => {
+    await using engine = await databases.open();
+    await importRecords(engine, toLines([ada, bob, bread, joined, hello]));
+    const before = await exportLines(engine);
+    const cy = { ...ada, user_id: 'cy', username: 'cy', email: 'cy@example.com' };
+    const tea = { ...bread, space_id: 'tea', creator_id: 'cy' };
+    const hostile = [
+      { ...tea, creator_id: ada.user_id },
+      { ...joined, user_id: 'cy' },
+      { ...joined, space_id: 'tea' },
+      { ...hello, message_id: 'm2', space_id: 'tea' },
+      liked,
+    ];
+    const own = { ...hello, message_id: 'm3', space_id: 'tea', author_id: 'cy' };
+    const importing = importRecords(engine, toLines([cy, tea, own, ...hostile]), { onlyNew: true });
+    await expect(importing).rejects.toMatchObject({
+      report: { bad: hostile.map(() => ({ reason: expect.stringContaining('is not known') })) },
+    });
+    expect(await exportLines(engine)).toEqual(before);
+    const { added } = await importRecords(engine, toLines([cy, tea, own]), { onlyNew: true });
+    expect(added).toBe(3);
+  });
+
   test('keeps the file of an imported avatar that was discarded before and not yet removed', async () => {
     const picture = `${'A'.repeat(22)}.webp`;
     await using engine = await databases.open();
