@@ -3,7 +3,8 @@ import { stripMetadata } from '../server/avatars/metadata.ts';
 import { bodyTooLarge, MAX_BODY_BYTES } from '../server/http/body-headers.ts';
 import { HttpProblem, nestedTooDeeply, unstorableText } from '../server/http/problems.ts';
 import { MAX_AVATAR_BYTES, MAX_UPLOAD_BYTES, malformedForm } from '../server/http/uploads.ts';
-import { findUnstorable, isTooDeep } from '../server/text/storable.ts';
+import { isTooDeep } from '../server/text/json-depth.ts';
+import { findUnstorable } from '../server/text/storable.ts';
 import type { Selection } from './prism.ts';
 
 // Parsed here, because Prism never responds to malformed JSON and needs quadratic time for multipart bodies.
@@ -12,13 +13,13 @@ import type { Selection } from './prism.ts';
 export async function readJson(incoming: IncomingMessage): Promise<unknown> {
   const bytes = await readBody(incoming, MAX_BODY_BYTES);
   if (bytes === undefined) throw bodyTooLarge();
+  if (isTooDeep(bytes)) throw nestedTooDeeply();
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     throw new HttpProblem('invalid_request', 'The request body is not valid JSON in UTF-8.');
   }
-  if (isTooDeep(value)) throw nestedTooDeeply();
   const pointer = findUnstorable(value);
   if (pointer !== undefined) throw unstorableText(pointer);
   return value;

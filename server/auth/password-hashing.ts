@@ -10,7 +10,8 @@ import { limitConcurrency } from '../system/concurrency.ts';
 export const HASHING_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 // The limits of imported hashes. Verifying a hash at a limit takes about ten times as long as one with HASHING_COST:
-// 0.1 s on a quiet machine. The usual parameters of Django, PHP, Spring, passlib and RFC 9106 (64 MiB) are below the limits.
+// 0.1 s on a quiet machine. The usual parameters of Django, PHP, Spring, passlib and RFC 9106 (64 MiB) are below the
+// limits.
 const MAX_MEMORY_KIB = 102_400;
 /** Maximum product of memory and passes, which determines the time. */
 const MAX_WORK_KIB = 262_144;
@@ -22,7 +23,7 @@ const MAX_LANES = 16;
 export const PASSWORD_HASH_RULE =
   'an Argon2 hash in PHC form with at most 102,400 KiB of memory, 64 passes, 262,144 KiB for memory times passes, and 16 lanes';
 
-/** Returns the hash to verify in place of a missing one, so that a login takes the same time. No password matches it. */
+/** Returns a hash to verify in place of a missing one, so that a login takes the same time. No password matches it. */
 function dummyHash(): string {
   const { memoryCost, timeCost, parallelism } = HASHING_COST;
   const parameters = `m=${memoryCost},t=${timeCost},p=${parallelism}`;

@@ -2,7 +2,8 @@ import { finished } from 'node:stream/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Operation } from '../contract.ts';
-import { findUnstorable, isTooDeep } from '../text/storable.ts';
+import { isTooDeep } from '../text/json-depth.ts';
+import { findUnstorable } from '../text/storable.ts';
 import { findBodyProblem, hasBody } from './body-headers.ts';
 import { MAX_DRAINED_BYTES } from './draining.ts';
 import { HttpProblem, nestedTooDeeply, unstorableText } from './problems.ts';
@@ -46,6 +47,8 @@ export function checkBody(operation: Operation): onRequestHookHandler {
 }
 
 function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer): unknown {
+  // First, because deep values take long to parse and to check.
+  if (isTooDeep(body)) throw nestedTooDeeply();
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);
@@ -65,7 +68,6 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
     }
     parsed = value;
   });
-  if (isTooDeep(parsed)) throw nestedTooDeeply();
   const pointer = findUnstorable(parsed);
   if (pointer !== undefined) throw unstorableText(pointer);
   return parsed;
