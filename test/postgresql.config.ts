@@ -5,12 +5,7 @@ import { shared } from './support/vitest-options.ts';
 export default defineConfig({
   test: {
     ...shared,
-    include: [
-      'test/api/**/*.test.ts',
-      'test/conformance/**/*.test.ts',
-      'test/exchange/**/*.test.ts',
-      'test/search/{example-queries,matcher,tag-keys,text-search}.test.ts',
-    ],
+    include: ['test/{api,conformance,exchange,search}/**/*.test.ts'],
     globalSetup: ['test/support/postgresql-setup.ts'],
     setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },
