@@ -111,6 +111,9 @@ function isUncounted(error: DomainError): boolean {
   return [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 
+/** Otherwise, clients that repeat rejected reads at once would keep the process busy with rejections. */
+const REJECTION_DELAY_MS = 100;
+
 /** See `limitReads`. */
 export type LimitReads = (
   senderOf?: (request: FastifyRequest) => Sender,
@@ -136,7 +139,8 @@ export function limitReads(
     (request, reply, done) => {
       const read = limits.count(senderOf(request), weight);
       setRateLimitHeaders(reply, read);
-      done(read.isAllowed ? undefined : tooManyRequests(read.resetSeconds));
+      if (read.isAllowed) done();
+      else setTimeout(done, REJECTION_DELAY_MS, tooManyRequests(read.resetSeconds));
     },
   ];
 }
