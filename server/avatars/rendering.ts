@@ -1,5 +1,6 @@
 import sharp, { type OutputInfo } from 'sharp';
 import { DomainError } from '../errors.ts';
+import { takeRenderingTurn } from '../system/cluster-turns.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 import { type StrippedImage, stripMetadata } from './metadata.ts';
 
@@ -25,8 +26,8 @@ sharp.unblock({
 });
 
 // The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 500 MB of memory
-// and more than a second of one core. One at a time leaves resources for other requests, and still renders about ten
-// ordinary images per second.
+// and more than a second of one core. One at a time, for all workers of a machine, leaves resources for other requests,
+// and still renders about ten ordinary images per second.
 const MAX_CONCURRENT_RENDERINGS = 1;
 const MAX_WAITING_RENDERINGS = 16;
 const limitRendering = limitConcurrency(MAX_CONCURRENT_RENDERINGS, MAX_WAITING_RENDERINGS);
@@ -51,7 +52,10 @@ export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
-  return limitRendering(async () => encode(await decodeSquare(image), image.orientation));
+  return limitRendering(async () => {
+    using _ = await takeRenderingTurn();
+    return await encode(await decodeSquare(image), image.orientation);
+  });
 }
 
 interface Pixels {

@@ -7,6 +7,7 @@ import { openAvatars, openServiceDatabase } from '../context.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
 import { aggregateMetrics } from '../metrics/cluster.ts';
 import { relayReads } from '../rate-limits/cluster.ts';
+import { grantRenderingTurns } from '../system/cluster-turns.ts';
 import { logStart } from './log.ts';
 import { resolvePort } from './port.ts';
 import { stopOnSignal } from './signals.ts';
@@ -54,6 +55,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   const port = await resolvePort(config);
   if (config.metricsToken !== null) aggregateMetrics(config.instance);
   relayReads();
+  grantRenderingTurns();
 
   let hasServed = false;
   let isStopping = false;
