@@ -33,7 +33,7 @@ interface Reference {
 /** An operation of a contract, without references to components. Only its schemas can still contain some. */
 export interface Operation {
   operationId: string;
-  /** In lower case. */
+  /** The first tag, in lower case. */
   tag: string;
   /** In upper case. */
   method: string;

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { operations } from '../../server/contract.ts';
+import { contract, operations, resolveReference } from '../../server/contract.ts';
 import { startApp, type TestApp, type TestUser } from '../support/app.ts';
-import { openapi } from '../support/openapi.ts';
 
 let app: TestApp;
 let caller: TestUser;
@@ -25,18 +24,15 @@ interface Schema {
   enum?: string[];
 }
 
+const resolve = (schema: Schema) => resolveReference<Schema>(contract, schema);
+
 const operationsWithJson = operations
   .filter(({ bodyType }) => bodyType === 'application/json')
   .map((operation) => {
-    const { requestBody } = openapi.paths[operation.path][operation.method.toLowerCase()];
-    const { example, schema } = requestBody.content['application/json'];
-    return { ...operation, example, schema: resolve(schema) };
+    const media = operation.requestBody?.content['application/json'];
+    const example = { ...media?.example };
+    return { ...operation, example, schema: resolve(media?.schema as unknown as Schema) };
   });
-
-function resolve(schema: Schema): Schema {
-  const name = schema.$ref?.split('/').at(-1);
-  return name === undefined ? schema : resolve(openapi.components.schemas[name]);
-}
 
 /** Returns the longest valid JSON text. Every character is escaped, as by clients that send only ASCII. */
 function longestJson(reference: Schema): string {

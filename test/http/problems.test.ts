@@ -1,38 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import type { Problem } from '../../generated/types.gen.ts';
-import { openapi } from '../support/openapi.ts';
-
-interface ResponseObject {
-  $ref?: string;
-  'x-problem-codes'?: string[];
-  content?: Record<string, { example?: Problem; examples?: Record<string, { value: Problem }> }>;
-}
-interface OperationObject {
-  operationId?: string;
-  responses?: Record<string, ResponseObject>;
-}
-
-const contract: {
-  info: { description: string };
-  paths: Record<string, Record<string, OperationObject>>;
-  components: { responses: Record<string, ResponseObject> };
-} = openapi;
+import { contract, operations, type Response } from '../../server/contract.ts';
 
 const statuses = Object.entries<number>(PROBLEM_STATUSES);
 
-/** Operation, status and the response with its reference resolved. */
-const errorResponses = Object.values(contract.paths)
-  .flatMap((item) => Object.values(item))
-  .flatMap(({ operationId, responses = {} }) =>
-    Object.entries(responses)
-      .filter(([status]) => Number(status) >= 400)
-      .map(([status, response]): [string, number, ResponseObject] => {
-        const name = response.$ref?.split('/').at(-1);
-        const resolved = name === undefined ? response : contract.components.responses[name];
-        return [`${operationId} ${status}`, Number(status), resolved as ResponseObject];
-      }),
-  );
+/** Operation, status and response. */
+const errorResponses = operations.flatMap(({ operationId, responses }) =>
+  Object.entries(responses)
+    .filter(([status]) => Number(status) >= 400)
+    .map(([status, response]): [string, number, Response] => [
+      `${operationId} ${status}`,
+      Number(status),
+      response,
+    ]),
+);
 
 describe('The codes of the contract', () => {
   test('are explained in its introduction, with their statuses', () => {
@@ -58,7 +40,7 @@ describe('The codes of the contract', () => {
   test.each(errorResponses)('of %s include those of its examples', (_, _status, response) => {
     const { example, examples = {} } = response.content?.['application/problem+json'] ?? {};
     const values = [example, ...Object.values(examples).map(({ value }) => value)];
-    const shown = values.filter((each) => each !== undefined).map(({ code }) => code);
+    const shown = values.flatMap((each) => (each as Problem | undefined)?.code ?? []);
     expect(shown).not.toEqual([]);
     expect(response['x-problem-codes']).toEqual(expect.arrayContaining(shown));
   });
