@@ -1,4 +1,5 @@
 import { finished } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Operation } from '../contract.ts';
@@ -7,6 +8,7 @@ import { findUnstorable } from '../text/storable.ts';
 import { findBodyProblem, hasBody } from './body-headers.ts';
 import { MAX_DRAINED_BYTES } from './draining.ts';
 import { HttpProblem, nestedTooDeeply, unstorableText } from './problems.ts';
+import { REJECTION_DELAY_MS } from './rate-limits.ts';
 import { MULTIPART_OPTIONS } from './uploads.ts';
 
 /** Parses JSON and multipart bodies. Reads and discards other bodies. */
@@ -16,7 +18,14 @@ export async function parseBodies(app: FastifyInstance): Promise<void> {
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
-    async (request: FastifyRequest, body: Buffer) => parseJson(app, request, body),
+    async (request: FastifyRequest, body: Buffer) => {
+      // First, because deep values take long to parse and to check.
+      if (isTooDeep(body)) {
+        await sleep(REJECTION_DELAY_MS);
+        throw nestedTooDeeply();
+      }
+      return parseJson(app, request, body);
+    },
   );
   // Ignores bodies sent to operations without a request body. `checkBody` rejects other types for all other operations.
   app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => {
@@ -47,8 +56,6 @@ export function checkBody(operation: Operation): onRequestHookHandler {
 }
 
 function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer): unknown {
-  // First, because deep values take long to parse and to check.
-  if (isTooDeep(body)) throw nestedTooDeeply();
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);

@@ -111,8 +111,8 @@ function isUncounted(error: DomainError): boolean {
   return [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 
-/** Otherwise, clients that repeat rejected reads at once would keep the process busy with rejections. */
-const REJECTION_DELAY_MS = 100;
+/** Otherwise, clients that repeat rejected requests at once would keep the process busy with rejections. */
+export const REJECTION_DELAY_MS = 100;
 
 /** See `limitReads`. */
 export type LimitReads = (
