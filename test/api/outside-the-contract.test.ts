@@ -9,6 +9,7 @@ import {
   UNAVAILABLE_CODES,
 } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
+import { useRealHashingCost } from '../support/hashing-cost.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { openapi } from '../support/openapi.ts';
 import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
@@ -16,6 +17,8 @@ import { recordLog } from '../support/record-log.ts';
 
 let app: TestApp;
 beforeAll(async () => {
+  // Otherwise, the queue for password hashing is empty before its length is read.
+  useRealHashingCost();
   app = await startApp({ METRICS_TOKEN: 'sesame', PUBLIC_URL: 'https://spaces.example.org/v1' });
 });
 afterAll(() => app[Symbol.asyncDispose]());
