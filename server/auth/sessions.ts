@@ -2,9 +2,10 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { SessionSummary } from '../../generated/types.gen.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 
 /** The sender of a request: a user, and the session of the access token. */
 export interface Caller {
@@ -131,19 +132,16 @@ export async function listSessions(
   { db }: Engine,
   { userPk, sessionPk }: Caller,
   lifetimes: SessionLifetimes,
-  { limit, position }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<SessionSummary>> {
   const now = Date.now();
-  let query = db
+  const query = db
     .selectFrom('sessions')
     .select(['pk', 'session_id', 'created_at', 'last_used_at'])
     .where('user_pk', '=', userPk)
     .where('last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
-    .where('created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds))
-    .orderBy('pk', 'desc')
-    .limit(limit + 1);
-  if (position !== undefined) query = query.where('pk', '<', position[0] as number);
-  const page = pageOf(await query.execute(), limit, ({ pk }) => [pk]);
+    .where('created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds));
+  const page = await readPage(query, ['pk'], 'desc', request);
   const items = page.items.map(({ pk, ...session }) => ({
     ...session,
     is_current: pk === sessionPk,

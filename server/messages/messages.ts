@@ -6,9 +6,10 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { countWords } from '../text/word-count.ts';
@@ -23,20 +24,13 @@ export async function listMessages(
   { engine, avatars }: AvatarResources,
   caller: Caller | null,
   spaceId: string,
-  { limit, position }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<Message>> {
   const space = await findSpace(engine.db, caller, spaceId);
-  let query = selectMessages(engine.db)
+  const query = selectMessages(engine.db)
     .where('messages.space_pk', '=', space.pk)
-    .where(isVisibleTo(caller, space.pk))
-    .orderBy('messages.created_at', 'desc')
-    .orderBy('messages.pk', 'desc')
-    .limit(limit + 1);
-  if (position !== undefined) {
-    const [createdAt, pk] = position as readonly [string, number];
-    query = query.where(sql<boolean>`(messages.created_at, messages.pk) < (${createdAt}, ${pk})`);
-  }
-  const page = pageOf(await query.execute(), limit, ({ created_at, pk }) => [created_at, pk]);
+    .where(isVisibleTo(caller, space.pk));
+  const page = await readPage(query, ['messages.created_at', 'messages.pk'], 'desc', request);
   // Filtered after the query, so that one page never reads past many messages that are being erased.
   const items = page.items.filter(({ is_live }) => is_live);
   return { next: page.next, items: items.map((row) => describeMessage(avatars, row)) };

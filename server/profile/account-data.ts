@@ -12,6 +12,7 @@ import { type Caller, listSessions, requireSession } from '../auth/sessions.ts';
 import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveReport, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { describeSpaces } from '../spaces/describe-spaces.ts';
@@ -93,17 +94,10 @@ function readInTurn<T>(read: () => Promise<T>): Promise<T> {
 async function listOwnSpaces(
   { engine, avatars }: AvatarResources,
   caller: Caller,
-  { limit, position = [0] }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<Space>> {
-  const rows = await engine.db
-    .selectFrom('spaces')
-    .select('pk')
-    .where('creator_pk', '=', caller.userPk)
-    .where('pk', '>', position[0] as number)
-    .orderBy('pk')
-    .limit(limit + 1)
-    .execute();
-  const { items, next } = pageOf(rows, limit, ({ pk }) => [pk]);
+  const query = engine.db.selectFrom('spaces').select('pk').where('creator_pk', '=', caller.userPk);
+  const { items, next } = await readPage(query, ['pk'], 'asc', request);
   const spacePks = items.map(({ pk }) => pk);
   const spaces = await describeSpaces(engine.db, avatars, spacePks, caller);
   return { items: spacePks.flatMap((pk) => spaces.get(pk) ?? []), next };
@@ -112,25 +106,19 @@ async function listOwnSpaces(
 async function listAllParticipations(
   engine: Engine,
   { userPk }: Caller,
-  { limit, position = ['', 0] }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<OwnParticipation>> {
-  const [joinedAt, spacePk] = position;
-  const rows = await engine.db
+  const query = engine.db
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at', 'removed_at'])
     .select(isLiveSpace('space_pk').as('is_live'))
-    .where('user_pk', '=', userPk)
-    .where(sql<boolean>`(joined_at, space_pk) > (${joinedAt}, ${spacePk})`)
-    .orderBy('joined_at')
-    .orderBy('space_pk')
-    .limit(limit + 1)
-    .execute();
-  const { items, next } = livePageOf(rows, limit, ({ joined_at, space_pk }) => [
-    joined_at,
-    space_pk,
-  ]);
-  return { items: items.map(({ space_pk: _, ...participation }) => participation), next };
+    .where('user_pk', '=', userPk);
+  const { items, next } = await readPage(query, ['joined_at', 'space_pk'], 'asc', request);
+  return {
+    items: liveItems(items).map(({ space_pk: _, ...participation }) => participation),
+    next,
+  };
 }
 
 /**
@@ -158,8 +146,8 @@ async function listOwnMessages(
     .limit(limit + 1 - rows.length)
     .execute();
   rows.push(...others);
-  const { items, next } = livePageOf(rows, limit, (row) => [row.space_pk, row.word_count, row.pk]);
-  return { items: items.map(({ pk: _, space_pk: __, ...message }) => message), next };
+  const { items, next } = pageOf(rows, limit, (row) => [row.space_pk, row.word_count, row.pk]);
+  return { items: liveItems(items).map(({ pk: _, space_pk: __, ...message }) => message), next };
 }
 
 function selectOwnMessages({ db }: Engine, userPk: number) {
@@ -192,28 +180,27 @@ function selectOwnMessages({ db }: Engine, userPk: number) {
 async function listAppreciations(
   engine: Engine,
   { userPk }: Caller,
-  { limit, position = [0] }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<OwnAppreciation>> {
-  const rows = await engine.db
+  const query = engine.db
     .selectFrom('appreciations')
     .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
     .select(['appreciations.message_pk', 'messages.message_id', 'appreciations.created_at'])
     .select(isLiveMessage.as('is_live'))
-    .where('appreciations.user_pk', '=', userPk)
-    .where('appreciations.message_pk', '>', position[0] as number)
-    .orderBy('appreciations.message_pk')
-    .limit(limit + 1)
-    .execute();
-  const { items, next } = livePageOf(rows, limit, ({ message_pk }) => [message_pk]);
-  return { items: items.map(({ message_pk: _, ...appreciation }) => appreciation), next };
+    .where('appreciations.user_pk', '=', userPk);
+  const { items, next } = await readPage(query, ['appreciations.message_pk'], 'asc', request);
+  return {
+    items: liveItems(items).map(({ message_pk: _, ...appreciation }) => appreciation),
+    next,
+  };
 }
 
 async function listOwnReports(
   engine: Engine,
   { userPk }: Caller,
-  { limit, position = [0] }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<OwnReport>> {
-  const rows = await engine.db
+  const query = engine.db
     .selectFrom('reports')
     .leftJoin('spaces', 'spaces.pk', 'reports.space_pk')
     .leftJoin('messages', 'messages.pk', 'reports.message_pk')
@@ -225,25 +212,12 @@ async function listOwnReports(
       'reports.created_at',
     ])
     .where('reports.reporter_pk', '=', userPk)
-    .where('reports.pk', '>', position[0] as number)
-    .where(isLiveReport)
-    .orderBy('reports.pk')
-    .limit(limit + 1)
-    .execute();
-  const { items, next } = pageOf(rows, limit, ({ pk }) => [pk]);
+    .where(isLiveReport);
+  const { items, next } = await readPage(query, ['reports.pk'], 'asc', request);
   return { items: items.map(({ pk: _, ...report }) => report), next };
 }
 
-/**
- * Returns a page like `pageOf`, without deleted rows. They are filtered after the query, so that one page never reads
- * past many of them.
- */
-function livePageOf<Row extends { is_live: boolean }>(
-  rows: Row[],
-  limit: number,
-  positionOf: (row: Row) => Position,
-): Page<Omit<Row, 'is_live'>> {
-  const { items, next } = pageOf(rows, limit, positionOf);
-  const live = items.filter(({ is_live }) => is_live);
-  return { items: live.map(({ is_live: _, ...item }) => item), next };
+/** Returns the rows that are not deleted. Filtered after the query, so that one page never reads past many deleted rows. */
+function liveItems<Row extends { is_live: boolean }>(rows: Row[]): Omit<Row, 'is_live'>[] {
+  return rows.filter(({ is_live }) => is_live).map(({ is_live: _, ...item }) => item);
 }

@@ -3,10 +3,11 @@ import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveReport } from '../database/erased-rows.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
-import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 import type { QuotaResources } from '../resources.ts';
 import { findSpace } from '../spaces/space-access.ts';
 import { assertReason } from './reason.ts';
@@ -105,11 +106,8 @@ export interface Report {
 }
 
 /** Returns a page of the open reports, the newest first. For the operator. */
-export async function listReports(
-  engine: Engine,
-  { limit, position }: PageRequest,
-): Promise<Page<Report>> {
-  let query = engine.db
+export async function listReports(engine: Engine, request: PageRequest): Promise<Page<Report>> {
+  const query = engine.db
     .selectFrom('reports')
     .innerJoin('users as reporters', 'reporters.pk', 'reports.reporter_pk')
     .leftJoin('messages', 'messages.pk', 'reports.message_pk')
@@ -137,11 +135,8 @@ export async function listReports(
       'authors.user_id as author_id',
       'authors.username as author_username',
     ])
-    .where(isLiveReport)
-    .orderBy('reports.pk', 'desc')
-    .limit(limit + 1);
-  if (position !== undefined) query = query.where('reports.pk', '<', position[0] as number);
-  const { items, next } = pageOf(await query.execute(), limit, ({ pk }) => [pk]);
+    .where(isLiveReport);
+  const { items, next } = await readPage(query, ['reports.pk'], 'desc', request);
   return { items: items.map(({ pk: _, ...report }) => report), next };
 }
 

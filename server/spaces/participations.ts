@@ -4,9 +4,10 @@ import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { moveSpace } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
@@ -124,22 +125,15 @@ export async function changeParticipantCount(
 export async function listParticipations(
   { engine, avatars }: AvatarResources,
   caller: Caller,
-  { limit, position }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<Participation>> {
-  let query = engine.db
+  const query = engine.db
     .selectFrom('participations')
     .select(['space_pk', 'joined_at'])
     .where('user_pk', '=', caller.userPk)
     .where('left_at', 'is', null)
-    .where(isLiveSpace('space_pk'))
-    .orderBy('joined_at', 'desc')
-    .orderBy('space_pk', 'desc')
-    .limit(limit + 1);
-  if (position !== undefined) {
-    const [joinedAt, spacePk] = position as readonly [string, number];
-    query = query.where(sql<boolean>`(joined_at, space_pk) < (${joinedAt}, ${spacePk})`);
-  }
-  const page = pageOf(await query.execute(), limit, (row) => [row.joined_at, row.space_pk]);
+    .where(isLiveSpace('space_pk'));
+  const page = await readPage(query, ['joined_at', 'space_pk'], 'desc', request);
   const spacePks = page.items.map(({ space_pk }) => space_pk);
   const spaces = await describeSpaces(engine.db, avatars, spacePks, caller);
   const items: Participation[] = [];
@@ -159,24 +153,17 @@ export async function listParticipants(
   { engine, avatars }: AvatarResources,
   caller: Caller,
   spaceId: string,
-  { limit, position }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<Participant>> {
   const space = await findSpace(engine.db, caller, spaceId);
-  let query = engine.db
+  const query = engine.db
     .selectFrom('participations')
     .innerJoin('users', 'users.pk', 'participations.user_pk')
     .select(['user_pk', 'joined_at', 'user_id', 'username', 'avatar'])
     .where('space_pk', '=', space.pk)
     .where('left_at', 'is', null)
-    .where(isVisibleTo(caller, space.pk))
-    .orderBy('joined_at', 'desc')
-    .orderBy('user_pk', 'desc')
-    .limit(limit + 1);
-  if (position !== undefined) {
-    const [joinedAt, userPk] = position as readonly [string, number];
-    query = query.where(sql<boolean>`(joined_at, user_pk) < (${joinedAt}, ${userPk})`);
-  }
-  const page = pageOf(await query.execute(), limit, (row) => [row.joined_at, row.user_pk]);
+    .where(isVisibleTo(caller, space.pk));
+  const page = await readPage(query, ['joined_at', 'user_pk'], 'desc', request);
   const items = page.items.map((row) => ({
     user: summarizeUser(avatars, row),
     joined_at: row.joined_at,

@@ -1,11 +1,11 @@
-import { sql } from 'kysely';
 import type { Removal } from '../../generated/types.gen.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
@@ -89,25 +89,18 @@ export async function listRemovals(
   { engine, avatars }: AvatarResources,
   caller: Caller,
   spaceId: string,
-  { limit, position }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<Removal>> {
   const { pk } = await findOwnSpace(engine.db, caller, spaceId);
-  let query = engine.db
+  const query = engine.db
     .selectFrom('participations')
     .innerJoin('users', 'users.pk', 'participations.user_pk')
     .select(['user_pk', 'removed_at', 'user_id', 'username', 'avatar'])
     .where('space_pk', '=', pk)
     .where('removed_at', 'is not', null)
     .where(isVisibleTo(caller, pk))
-    .$narrowType<{ removed_at: string }>()
-    .orderBy('removed_at', 'desc')
-    .orderBy('user_pk', 'desc')
-    .limit(limit + 1);
-  if (position !== undefined) {
-    const [removedAt, userPk] = position as readonly [string, number];
-    query = query.where(sql<boolean>`(removed_at, user_pk) < (${removedAt}, ${userPk})`);
-  }
-  const page = pageOf(await query.execute(), limit, (row) => [row.removed_at, row.user_pk]);
+    .$narrowType<{ removed_at: string }>();
+  const page = await readPage(query, ['removed_at', 'user_pk'], 'desc', request);
   const items = page.items.map((row) => ({
     user: summarizeUser(avatars, row),
     removed_at: row.removed_at,
