@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
-import { parseUsername } from '../accounts/username.ts';
-import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
+import { chooseUsername, usernameErrorOf } from '../accounts/username-availability.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
 import { type OpenedSession, openSession } from '../auth/sessions.ts';
 import type { Config, Quotas } from '../config.ts';
@@ -26,8 +25,7 @@ export async function register(
       'This server does not accept registrations. Ask its operator for an account.',
     );
   }
-  await assertUsernameAvailable(engine.db, username);
-  const parsedUsername = parseUsername(username);
+  const { name, key, skeleton } = await chooseUsername(engine.db, username);
   const parsedEmail = parseEmail(email);
   checkNewPassword(password, { username, email }, '/password');
   await assertEmailAvailable(engine, parsedEmail.key);
@@ -41,9 +39,9 @@ export async function register(
         .insertInto('users')
         .values({
           user_id: userId,
-          username: parsedUsername.name,
-          username_key: parsedUsername.key,
-          username_skeleton: parsedUsername.skeleton,
+          username: name,
+          username_key: key,
+          username_skeleton: skeleton,
           email: parsedEmail.email,
           email_key: parsedEmail.key,
           password_hash: passwordHash,
@@ -60,10 +58,9 @@ export async function register(
     });
     return { userId, token };
   } catch (error) {
-    if (!engine.isUniqueViolation(error)) throw error;
-    // A concurrent registration has taken the email address or the username.
-    await assertEmailAvailable(engine, parsedEmail.key);
-    throw usernameTaken();
+    // A concurrent registration may have taken the email address instead of the username.
+    if (engine.isUniqueViolation(error)) await assertEmailAvailable(engine, parsedEmail.key);
+    throw usernameErrorOf(engine, error);
   }
 }
 

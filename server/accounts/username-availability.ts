@@ -1,20 +1,35 @@
-import type { Database } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
 import { assertNotReserved } from './reserved-usernames.ts';
+import { parseUsername, type Username } from './username.ts';
 
 /**
- * Rejects a username that is reserved, taken, or looks like a taken one.
+ * Parses a username that a user chooses. Rejects one that is reserved, taken, or looks like a taken one.
  *
- * Call it before `parseUsername`, so that a look-alike in mixed scripts is reported as taken rather than as malformed.
- * Concurrent requests can both pass. The unique indexes then reject one of them.
+ * Concurrent requests can both pass. The unique indexes then reject one of them, see `usernameErrorOf`.
  * @param userPk the user who changes the name; their current name counts as available
- * @throws DomainError `username_taken`, `username_reserved`
+ * @throws DomainError `username_taken`, `username_reserved`, `username_invalid`
  */
-export async function assertUsernameAvailable(
+export async function chooseUsername(
   db: Database,
   text: string,
   userPk?: number,
+): Promise<Username> {
+  // First, so that a look-alike in mixed scripts is reported as taken rather than as malformed.
+  await assertAvailable(db, text, userPk);
+  return parseUsername(text);
+}
+
+/** Returns the error to throw after a write of a chosen username has failed: another request may have taken the name. */
+export function usernameErrorOf(engine: Engine, error: unknown): unknown {
+  return engine.isUniqueViolation(error) ? usernameTaken() : error;
+}
+
+async function assertAvailable(
+  db: Database,
+  text: string,
+  userPk: number | undefined,
 ): Promise<void> {
   assertNotReserved(text);
   const skeleton = usernameSkeleton(text);
@@ -36,7 +51,7 @@ export async function assertUsernameAvailable(
   if (owners.some(({ pk }) => pk !== userPk)) throw usernameTaken();
 }
 
-export function usernameTaken(): DomainError {
+function usernameTaken(): DomainError {
   return new DomainError(
     'username_taken',
     'That username is taken or looks like one that is. Choose another.',

@@ -111,9 +111,7 @@ const ORDER_RULES: readonly Rule[] = [
 ];
 
 /**
- * Parses a username. It is never trimmed or repaired.
- *
- * Call `assertUsernameAvailable` first: a look-alike of an existing name is reported as taken even if it is malformed.
+ * Parses a username. It is never trimmed or repaired. `chooseUsername` also checks that it is available.
  * @param isOld whether the name was chosen before version 0.2.0, which added rules
  * @throws DomainError `username_invalid`
  */

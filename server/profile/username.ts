@@ -1,5 +1,4 @@
-import { parseUsername } from '../accounts/username.ts';
-import { assertUsernameAvailable, usernameTaken } from '../accounts/username-availability.ts';
+import { chooseUsername, usernameErrorOf } from '../accounts/username-availability.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
@@ -14,8 +13,7 @@ export async function changeUsername(
   caller: Caller,
   username: string,
 ): Promise<string> {
-  await assertUsernameAvailable(engine.db, username, caller.userPk);
-  const { name, key, skeleton } = parseUsername(username);
+  const { name, key, skeleton } = await chooseUsername(engine.db, username, caller.userPk);
   try {
     await transact(engine, async (trx) => {
       await requireSession(trx, caller);
@@ -31,7 +29,7 @@ export async function changeUsername(
         .execute();
     });
   } catch (error) {
-    throw engine.isUniqueViolation(error) ? usernameTaken() : error;
+    throw usernameErrorOf(engine, error);
   }
   return name;
 }
