@@ -7,12 +7,13 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 // Not static imports, because Node.js parses those first, and older versions fail at newer syntax.
-const { command, isCommand } = await import('./command-line/commands.ts');
-const { overview } = await import('./command-line/help.ts');
+const { commands, entryOf, isCommand } = await import('./commands/index.ts');
+const { explainUnknownCommand, overview } = await import('./command-line/help.ts');
 
-const [name = '', ...args] = process.argv.slice(2);
+const args = process.argv.slice(2);
+const [name = ''] = args;
 if (isCommand(name)) {
-  const { module, nodeFlags = [] } = command(name);
+  const { nodeFlags = [] } = entryOf(name);
   // `.js` in the npm package, `.ts` in the repository.
   const extension = extname(import.meta.filename);
   runNode([
@@ -21,17 +22,16 @@ if (isCommand(name)) {
     import.meta.resolve('./process/preload.js'),
     // Last, so that they override the flags above.
     ...process.execArgv,
-    fileURLToPath(new URL(`${module}${extension}`, import.meta.url)),
+    fileURLToPath(new URL(`main${extension}`, import.meta.url)),
     ...args,
   ]);
 } else if (name === '--help') {
-  console.log(overview());
+  console.log(overview(commands));
 } else if (name === '--version') {
   const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
   console.log(JSON.parse(manifest).version);
 } else {
-  const problem = name === '' ? 'No command' : `Unknown command ${JSON.stringify(name)}`;
-  console.error(`${problem}. Run "space-service --help" to list the commands.`);
+  console.error(explainUnknownCommand(name));
   process.exitCode = 1;
 }
 

@@ -92,20 +92,6 @@ export class ConfigError extends OperatorError {
 }
 
 /**
- * Reads the settings from the environment of this process.
- * @throws ConfigError
- */
-export function configFromEnvironment(): Config {
-  return readConfig(process.env);
-}
-
-/** Returns only HOST and PORT of the environment of this process. */
-export function addressFromEnvironment(): Environment {
-  const { HOST, PORT } = process.env;
-  return { HOST, PORT };
-}
-
-/**
  * Reads the settings from environment variables. Unset and empty variables have their defaults.
  * @throws ConfigError
  */

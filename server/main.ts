@@ -1,35 +1,26 @@
-import cluster from 'node:cluster';
-import { readArguments } from './command-line/arguments.ts';
-import { configFromEnvironment } from './config.ts';
-import { EX_CONFIG, EX_TEMPFAIL } from './process/exit-codes.js';
-import { openLog } from './process/log.ts';
-import { explainInsecureVersion } from './process/node-version.js';
-import { runProgram } from './process/program.ts';
-import { serve } from './process/serve.ts';
-import { notifyReady, superviseWorkers } from './process/workers.ts';
+import { explainUnknownCommand } from './command-line/help.ts';
+import { runCommand } from './command-line/run.ts';
+import { entryOf, isCommand } from './commands/index.ts';
 
-readArguments('start');
-
-await runProgram(
-  async () => {
-    const config = configFromEnvironment();
-    const log = openLog(config);
-    if (cluster.isWorker) {
-      await serve(config, log, { runsMaintenance: false });
-      notifyReady();
-    } else if (config.workers > 1) {
-      await superviseWorkers(config, log);
-      warnAboutNodeVersion();
-    } else {
-      await serve(config, log, { runsMaintenance: true });
-      warnAboutNodeVersion();
-    }
-  },
-  EX_CONFIG,
-  EX_TEMPFAIL,
-);
-
-function warnAboutNodeVersion(): void {
-  const warning = explainInsecureVersion(process.versions.node);
-  if (warning !== undefined) console.error(warning);
+// Runs the command in the first argument, or starts the server. Workers of the server run it with the same arguments.
+const [name = 'start', ...args] = process.argv.slice(2);
+if (isCommand(name)) {
+  // Only the owner can read the files that the program creates.
+  process.umask(0o077);
+  const terminal = {
+    environment: process.env,
+    // Most commands do not read standard input, and reading this property opens it.
+    get input() {
+      return process.stdin;
+    },
+    output: process.stdout,
+    errors: process.stderr,
+    console,
+  };
+  const exitCode = await runCommand(name, entryOf(name), args, terminal);
+  // At once, because a failed start or an input that nobody closes would keep the process running.
+  if (exitCode !== 0) process.exit(exitCode);
+} else {
+  console.error(explainUnknownCommand(name));
+  process.exitCode = 1;
 }

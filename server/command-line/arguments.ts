@@ -1,5 +1,5 @@
-import { type CommandName, command } from './commands.ts';
-import { commandLine, helpOf, usageOf } from './help.ts';
+import { OperatorError } from '../errors.ts';
+import type { CommandEntry } from './command.ts';
 import { printable } from './printable.ts';
 
 /**
@@ -11,44 +11,44 @@ const FLAG = /^--[a-z-]+(=.*)?$/s;
 /** Flags of all other commands, including mistyped ones such as `-f`. A single hyphen stands for standard input. */
 const POSSIBLE_FLAG = /^-./s;
 
-interface Arguments {
+export interface ParsedArguments {
   /** The first positional argument. Empty if it is omitted. */
   argument: string;
   positionals: string[];
-  /** The names of the given flags. */
+  /** The names of the given flags, which can include `help`. */
   flags: string[];
 }
 
-/**
- * Returns the arguments of a command. Prints its help and exits with 0 if they contain `--help`. Prints the reason and
- * its usage, and exits with 1, if they are wrong.
- */
-export function readArguments(name: CommandName): Arguments {
-  const { positionals: usage, flags: knownFlags = {} } = command(name);
+/** Wrong arguments of a command. */
+export class UsageError extends OperatorError {}
+
+/** @throws UsageError unless the flags include `help` */
+export function parseArguments(
+  { positionals: usage, flags: knownFlags = {} }: CommandEntry,
+  args: readonly string[],
+): ParsedArguments {
   const flagPattern = usage.includes('_ID') ? FLAG : POSSIBLE_FLAG;
-  const { positionals, flags } = splitArguments(process.argv.slice(2), flagPattern);
+  const { positionals, flags } = splitArguments(args, flagPattern);
   const unknown = flags.find((flag) => flag !== 'help' && !Object.hasOwn(knownFlags, flag));
   if (unknown !== undefined) {
     const option = unknown.startsWith('-') ? unknown : `--${unknown}`;
-    exitWithUsage(name, `Unknown option ${printable(option)}.`);
+    throw new UsageError(`Unknown option ${printable(option)}.`);
   }
-  if (flags.includes('help')) {
-    console.log(helpOf(name));
-    process.exit();
-  }
+  const parsed = { argument: positionals[0] ?? '', positionals, flags };
+  if (flags.includes('help')) return parsed;
   const expected = usage.split(' ').filter(Boolean);
   const required = expected.filter((each) => !each.startsWith('[')).length;
   const maximum = usage.endsWith('…]') ? Infinity : expected.length;
   const given = positionals.length;
   if (given > maximum) {
-    exitWithUsage(name, `Unexpected argument ${printable(positionals[maximum] ?? '')}.`);
+    throw new UsageError(`Unexpected argument ${printable(positionals[maximum] ?? '')}.`);
   }
   const nameOf = (index: number) =>
     (expected[index] ?? expected.at(-1) ?? '').replace(/[[\]…]/g, '').replace('|', ' or ');
   const empty = positionals.indexOf('');
-  if (empty !== -1) exitWithUsage(name, `${nameOf(empty)} is empty.`);
-  if (given < required) exitWithUsage(name, `${nameOf(given)} is missing.`);
-  return { argument: positionals[0] ?? '', positionals, flags };
+  if (empty !== -1) throw new UsageError(`${nameOf(empty)} is empty.`);
+  if (given < required) throw new UsageError(`${nameOf(given)} is missing.`);
+  return parsed;
 }
 
 /**
@@ -68,16 +68,4 @@ function splitArguments(
       .filter((each) => flagPattern.test(each))
       .map((each) => each.replace(/^--/, '')),
   };
-}
-
-/** Prints why the arguments are wrong, then the usage of the command, and exits with 1. */
-export function exitWithUsage(name: CommandName, reason: string): never {
-  console.error(reason);
-  console.error(usageOf(name));
-  if (name === 'start' || name === 'demo') {
-    console.error(
-      `It takes no arguments. Settings are environment variables: PORT=8080 ${commandLine(name)}`,
-    );
-  }
-  process.exit(1);
 }

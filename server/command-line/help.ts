@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { type CommandName, command, commands, isPackaged } from './commands.ts';
+import type { CommandEntry } from './command.ts';
+
+/** Whether this module is compiled, as in the npm package. The repository has no compiled modules. */
+export const isPackaged = import.meta.filename.endsWith('.js');
 
 /** Returns a list of all commands. */
-export function overview(): string {
-  const names = Object.keys(commands) as CommandName[];
-  const width = Math.max(...names.map((name) => name.length)) + 2;
-  const rows = names.map((name) => `  ${name.padEnd(width)}${command(name).summary}`);
+export function overview(commands: Readonly<Record<string, CommandEntry>>): string {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length)) + 2;
+  const rows = Object.entries(commands).map(
+    ([name, { summary }]) => `  ${name.padEnd(width)}${summary}`,
+  );
   return [
     'Usage: space-service COMMAND',
     '',
@@ -15,22 +19,34 @@ export function overview(): string {
   ].join('\n');
 }
 
+/** @param name empty if no command was given */
+export function explainUnknownCommand(name: string): string {
+  const problem = name === '' ? 'No command' : `Unknown command ${JSON.stringify(name)}`;
+  return `${problem}. Run "space-service --help" to list the commands.`;
+}
+
 /** Returns the text to type in a shell to run a command. */
-export function commandLine(name: CommandName, ...words: string[]): string {
+export function commandLine(name: string, ...words: string[]): string {
   if (isPackaged) return ['space-service', name, ...words].join(' ');
   const separator = words.length > 0 ? ['--'] : [];
   return ['npm run', name, ...separator, ...words].join(' ');
 }
 
-export function usageOf(name: CommandName): string {
-  const { positionals, flags = {} } = command(name);
+/** Returns the lines to print after the reason why arguments are wrong. */
+export function usageHint(name: string, entry: CommandEntry): string {
+  const isServer = name === 'start' || name === 'demo';
+  const hint = `It takes no arguments. Settings are environment variables: PORT=8080 ${commandLine(name)}`;
+  return isServer ? `${usageOf(name, entry)}\n${hint}` : usageOf(name, entry);
+}
+
+function usageOf(name: string, { positionals, flags = {} }: CommandEntry): string {
   const words = [positionals, ...Object.keys(flags).map((flag) => `[--${flag}]`)].filter(Boolean);
   return `Usage: ${commandLine(name, ...words)}`;
 }
 
-export function helpOf(name: CommandName): string {
-  const { summary, details, flags = {} } = command(name);
-  const lines = [usageOf(name), '', summary];
+export function helpOf(name: string, entry: CommandEntry): string {
+  const { summary, details, flags = {} } = entry;
+  const lines = [usageOf(name, entry), '', summary];
   if (details) lines.push(details);
   for (const [flag, description] of Object.entries(flags)) {
     lines.push('', `  --${flag}  ${description}`);

@@ -1,11 +1,8 @@
-import { readArguments } from '../command-line/arguments.ts';
+import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
 import { assertDatabaseExists, copyDatabase } from '../database/open.ts';
-import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 
-const { argument: file } = readArguments('backup');
-
-await runWithConfig(async (config) => {
+export const backUp = withConfig(async (config, { argument: file }, { console }) => {
   await assertDatabaseExists(config);
   await writeOutputFile(file, { kind: 'backup', dataDir: config.dataDir }, (path) =>
     copyDatabase(config, path),

@@ -1,10 +1,7 @@
 import { findOldUsernames } from '../accounts/old-usernames.ts';
-import { readArguments } from '../command-line/arguments.ts';
-import { runOnDatabase } from '../process/run-on-database.ts';
+import { onDatabase } from '../command-line/on-database.ts';
 
-readArguments('check-usernames');
-
-await runOnDatabase(async (engine) => {
+export const checkUsernames = onDatabase(async (engine, _, { console }) => {
   let count = 0;
   for await (const { userId, username, reason } of findOldUsernames(engine.db)) {
     count += 1;

@@ -1,14 +1,11 @@
 import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
-import { readArguments } from '../command-line/arguments.ts';
+import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import type { Config } from '../config.ts';
 import { compactDatabase, openExistingDatabase } from '../database/open.ts';
 import { transactAlone } from '../database/transaction.ts';
-import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 
-readArguments('compact');
-
-await runWithConfig(async (config) => {
+export const compact = withConfig(async (config, _, { console }) => {
   // `compactDatabase` refuses a database on a server.
   if (config.databaseUrl === null) await removeDeletedContent(config);
   await compactDatabase(config);

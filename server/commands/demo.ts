@@ -2,11 +2,10 @@ import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
-import { readArguments } from '../command-line/arguments.ts';
-import { addressFromEnvironment, type Config, DEFAULT_PORT, readConfig } from '../config.ts';
+import type { Command, Terminal } from '../command-line/command.ts';
+import { type Config, DEFAULT_PORT, readConfig } from '../config.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, PortInUseError, resolvePort } from '../process/port.ts';
-import { runProgram } from '../process/program.ts';
 import { serve } from '../process/serve.ts';
 import { importSample } from '../sample/import-sample.ts';
 import { DEMO_ACCOUNT } from '../sample/sample.ts';
@@ -16,17 +15,17 @@ const INTRODUCTION = `**This is a demo.** To try the operations that need an acc
 the email address \`${DEMO_ACCOUNT.email}\` and the password \`${DEMO_ACCOUNT.password}\`. Then copy the \`access_token\` from the
 response, press *Authorize* and paste it. The ids in the examples exist.`;
 
-readArguments('demo');
+/** Starts a server with sample data in a temporary folder, which is deleted when the process exits. */
+export const demo: Command = async (_, terminal) => {
+  const { console } = terminal;
+  const dataDir = createTemporaryFolder('space-service-demo-');
+  // Exits immediately, even while the demo is being prepared. `serve` would finish requests first. Not with `once`,
+  // because Ctrl+C causes two signals: one from the terminal and one from npm. A closed terminal sends SIGHUP.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => process.exit(0));
+  }
 
-const dataDir = createTemporaryFolder('space-service-demo-');
-// Exits immediately, even while the demo is being prepared. `serve` would finish requests first. Not with `once`,
-// because Ctrl+C causes two signals: one from the terminal and one from npm. A closed terminal sends SIGHUP.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => process.exit(0));
-}
-
-await runProgram(async () => {
-  const config = await configForDemo();
+  const config = await configForDemo(dataDir, terminal);
   console.log('Filling a temporary database with sample spaces …');
   await importSample({ dataDir });
   // `npm run demo` builds the web page first, if the development dependencies are installed.
@@ -40,16 +39,17 @@ await runProgram(async () => {
   const avatar = join(dataDir, 'avatar.jpg');
   copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
   console.log(welcome(config, token, avatar, webPageFolder !== null));
-});
+};
 
 /**
  * Returns the default settings with HOST and PORT from the environment and a temporary data folder. Uses a free port if
  * PORT is 0 or the default port is in use.
  */
-async function configForDemo(): Promise<Config> {
+async function configForDemo(dataDir: string, { environment, console }: Terminal): Promise<Config> {
+  const { HOST, PORT } = environment;
   const own = { DATA_DIR: dataDir, PUBLIC_RATE_LIMIT: 'off' };
   // Other settings can be those of a real service, whose database, bucket and URLs the demo must not use.
-  const config = readConfig({ ...own, ...addressFromEnvironment() });
+  const config = readConfig({ ...own, HOST, PORT });
   if (config.port === DEFAULT_PORT && !(await isFree(config))) {
     console.log(
       `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { readArguments } from '../command-line/arguments.ts';
+import type { Terminal } from '../command-line/command.ts';
+import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
@@ -10,7 +11,6 @@ import {
 } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
-import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 import { createDataFolder } from '../system/data-folder.ts';
 import { openTemporaryFile } from '../system/temporary-file.ts';
 import { plural } from '../text/quantity.ts';
@@ -18,13 +18,14 @@ import { plural } from '../text/quantity.ts';
 /** Minimum number of characters per write, except for the last one. */
 const MIN_CHUNK_LENGTH = 65_536;
 
-const { argument: file } = readArguments('export');
-
-await runWithConfig(async (config) => {
-  await assertDatabaseExists(config);
-  const count = file === '' ? await exportToPipe(config) : await exportToFile(file, config);
-  console.error(`${count} ${plural(count, 'record')} written. ${describeTarget(config)}`);
-});
+export const exportDatabase = withConfig(
+  async (config, { argument: file }, { output, console }) => {
+    await assertDatabaseExists(config);
+    const count =
+      file === '' ? await exportToPipe(config, output) : await exportToFile(file, config);
+    console.error(`${count} ${plural(count, 'record')} written. ${describeTarget(config)}`);
+  },
+);
 
 async function exportToFile(file: string, config: Config): Promise<number> {
   await using engine = await openExistingDatabase(config);
@@ -43,15 +44,15 @@ async function exportToFile(file: string, config: Config): Promise<number> {
  * Writes a temporary file first, because the reader of a pipe may pause for hours. During a pause, a snapshot would
  * keep deleted data from being overwritten, and the write-ahead log would grow.
  */
-async function exportToPipe(config: Config): Promise<number> {
+async function exportToPipe(config: Config, output: Terminal['output']): Promise<number> {
   // With a database on another machine, this one may not have a data folder yet.
   await createDataFolder(config.dataDir);
   await using copy = await openTemporaryFile(config.dataDir);
   const count = await fillTemporaryFile(copy, config);
-  // `writeToStandardOutput` rejects, too. Without a listener, the event would end the process.
-  process.stdout.on('error', () => {});
+  // `write` rejects, too. Without a listener, the event would end the process.
+  output.on('error', () => {});
   for await (const chunk of copy.createReadStream({ start: 0, autoClose: false })) {
-    await writeToStandardOutput(chunk);
+    await write(output, chunk);
   }
   return count;
 }
@@ -87,9 +88,9 @@ async function writeRecords(engine: Engine, output: FileHandle, name: string): P
   return count;
 }
 
-function writeToStandardOutput(chunk: Buffer): Promise<void> {
+function write(output: Terminal['output'], chunk: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(chunk, (error) => {
+    output.write(chunk, (error) => {
       // An OperatorError, because a closed pipe and a lost connection to the database have the same error codes.
       if (error) reject(new OperatorError(error.message, { cause: error }));
       else resolve();

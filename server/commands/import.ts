@@ -1,43 +1,39 @@
 import { open } from 'node:fs/promises';
-import { readArguments } from '../command-line/arguments.ts';
+import type { Terminal } from '../command-line/command.ts';
+import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { printable } from '../command-line/printable.ts';
 import { isDatabaseFile, openDatabaseForImport } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { type BadLine, ImportError, importRecords, MAX_BAD_LINES } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
-import { describeTarget, runWithConfig } from '../process/run-on-database.ts';
 import { plural, quantity } from '../text/quantity.ts';
 
 /** Erases the current line of a terminal, and moves to its beginning. */
 const ERASE_LINE = '\r\u001b[K';
 
-const { argument: file, flags } = readArguments('import');
-const inputName = file === '-' ? 'Standard input' : file;
-
-// Without a listener, a closed pipe would end the process.
-process.stderr.on('error', () => {});
-
-await runWithConfig(async (config) => {
-  const input =
-    file === '-' ? process.stdin : (await open(file).catch(throwReadError)).createReadStream();
+export const importFile = withConfig(async (config, { argument, flags }, terminal) => {
+  const { errors, console } = terminal;
+  // Without a listener, a closed pipe would end the process.
+  errors.on('error', () => {});
+  const file = await openInput(argument, terminal);
   await using engine = await openDatabaseForImport(config);
   const startedAt = performance.now();
   let skipped = 0;
-  let showsProgress = process.stderr.isTTY;
+  let showsProgress = errors.isTTY === true;
   const eraseProgress = () => {
-    if (showsProgress) process.stderr.write(ERASE_LINE);
+    if (showsProgress) errors.write(ERASE_LINE);
   };
   try {
-    const report = await importRecords(engine, readLines(readInput(input)), {
+    const report = await importRecords(engine, readLines(readInput(file)), {
       skipBad: flags.includes('skip-bad'),
       onlyNew: flags.includes('only-new'),
       onSkip: (lines) => {
         skipped += lines.length;
         eraseProgress();
-        return listBadLines(lines);
+        return listBadLines(errors, lines);
       },
       onLine: (count) => {
-        if (showsProgress) process.stderr.write(`\r${quantity(count, 'line')}`);
+        if (showsProgress) errors.write(`\r${quantity(count, 'line')}`);
       },
     }).finally(() => {
       eraseProgress();
@@ -56,7 +52,7 @@ await runWithConfig(async (config) => {
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     const { bad } = error.report;
-    await listBadLines(bad);
+    await listBadLines(errors, bad);
     const more =
       bad.length === MAX_BAD_LINES
         ? ` The import stopped after ${MAX_BAD_LINES} bad lines, so there may be more.`
@@ -67,16 +63,28 @@ await runWithConfig(async (config) => {
   }
 });
 
+/** The input of an import, with its name for messages. */
+interface Input {
+  name: string;
+  chunks: AsyncIterable<string | Buffer>;
+}
+
+async function openInput(file: string, { input }: Terminal): Promise<Input> {
+  if (file === '-') return { name: 'Standard input', chunks: input };
+  const handle = await open(file).catch((error) => throwReadError(file, error));
+  return { name: file, chunks: handle.createReadStream() };
+}
+
 /**
  * Yields the input in chunks.
  * @throws OperatorError if it is a backup or cannot be read
  */
-async function* readInput(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+async function* readInput(input: Input): AsyncGenerator<Buffer, void> {
   let isFirst = true;
   for await (const chunk of namingInput(input)) {
     if (isFirst && isDatabaseFile(chunk)) {
       throw new OperatorError(
-        `${inputName} is a backup or another database file, not an export. To restore a backup, see "Restore" in docs/operating.md.`,
+        `${input.name} is a backup or another database file, not an export. To restore a backup, see "Restore" in docs/operating.md.`,
       );
     }
     isFirst = false;
@@ -85,21 +93,22 @@ async function* readInput(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, 
 }
 
 /** Names the input in errors of reading it. An unreachable database causes similar errors. */
-async function* namingInput(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+async function* namingInput({ name, chunks }: Input): AsyncGenerator<Buffer, void> {
   try {
-    yield* input;
+    // No encoding is set, so the chunks are buffers.
+    yield* chunks as AsyncIterable<Buffer>;
   } catch (error) {
-    throwReadError(error);
+    throwReadError(name, error);
   }
 }
 
-function throwReadError(error: unknown): never {
+function throwReadError(name: string, error: unknown): never {
   const { message } = error as Error;
-  throw new OperatorError(`${inputName} cannot be read. ${message}`, { cause: error });
+  throw new OperatorError(`${name} cannot be read. ${message}`, { cause: error });
 }
 
 /** Waits until the lines are written, because millions of them would fill the memory. Ignores a closed pipe. */
-function listBadLines(lines: readonly BadLine[]): Promise<void> {
+function listBadLines(errors: Terminal['errors'], lines: readonly BadLine[]): Promise<void> {
   const text = lines.map(({ line, reason }) => `line ${line}: ${printable(reason)}\n`).join('');
-  return new Promise((resolve) => process.stderr.write(text, () => resolve()));
+  return new Promise((resolve) => errors.write(text, () => resolve()));
 }

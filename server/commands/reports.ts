@@ -1,26 +1,32 @@
-import { exitWithUsage, readArguments } from '../command-line/arguments.ts';
+import { UsageError } from '../command-line/arguments.ts';
+import type { Command, Terminal } from '../command-line/command.ts';
+import { onDatabase } from '../command-line/on-database.ts';
 import { printable } from '../command-line/printable.ts';
 import type { Engine } from '../database/engine.ts';
 import { OperatorError } from '../errors.ts';
 import type { Position } from '../pagination.ts';
-import { runOnDatabase } from '../process/run-on-database.ts';
 import { closeReports, listReports, type Report } from '../reports/reports.ts';
 
 /** Number of reports read at once. */
 const BATCH_SIZE = 100;
 
-const { positionals, flags } = readArguments('reports');
-const reportIds = [...new Set(positionals)];
-const hasIds = reportIds.length > 0;
-if (flags.includes('close') !== hasIds) {
-  exitWithUsage('reports', hasIds ? 'To close reports, add --close.' : 'REPORT_ID is missing.');
-}
-
-await runOnDatabase(async (engine) => {
-  if (!hasIds) {
-    await printReports(engine);
-    return;
+export const listOrCloseReports: Command = async (given, terminal) => {
+  const reportIds = [...new Set(given.positionals)];
+  const hasIds = reportIds.length > 0;
+  // Before the database is opened.
+  if (given.flags.includes('close') !== hasIds) {
+    throw new UsageError(hasIds ? 'To close reports, add --close.' : 'REPORT_ID is missing.');
   }
+  const work = (engine: Engine) =>
+    hasIds ? close(engine, reportIds, terminal) : print(engine, terminal);
+  return onDatabase(work)(given, terminal);
+};
+
+async function close(
+  engine: Engine,
+  reportIds: readonly string[],
+  { console }: Terminal,
+): Promise<void> {
   const unknownId = await closeReports(engine, reportIds);
   if (unknownId !== undefined) {
     throw new OperatorError(
@@ -28,9 +34,9 @@ await runOnDatabase(async (engine) => {
     );
   }
   console.log(`Reports closed: ${reportIds.length}.`);
-});
+}
 
-async function printReports(engine: Engine): Promise<void> {
+async function print(engine: Engine, { console }: Terminal): Promise<void> {
   let count = 0;
   let position: Position | undefined;
   do {

@@ -2,37 +2,39 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { setPassword } from '../account-lifecycle/password-reset.ts';
 import { findAccount } from '../accounts/account.ts';
-import { accountNotFound } from '../command-line/account-not-found.ts';
-import { readArguments } from '../command-line/arguments.ts';
+import type { Terminal } from '../command-line/command.ts';
+import { onDatabase } from '../command-line/on-database.ts';
 import { OperatorError } from '../errors.ts';
-import { runOnDatabase } from '../process/run-on-database.ts';
+import { missingAccount } from './accounts.ts';
 
 /** Exit code of a shell for a command that SIGINT has ended. */
 const INTERRUPTED = 130;
 
-const { argument: account } = readArguments('set-password');
-
-await runOnDatabase(async (engine) => {
+export const changePassword = onDatabase(async (engine, { argument: account }, terminal) => {
   // Before it asks for a password.
-  if ((await findAccount(engine.db, account)) === undefined) throw accountNotFound(account);
-  const password = await readPassword();
-  if (password === undefined) {
-    process.exitCode = INTERRUPTED;
-    return;
+  if ((await findAccount(engine.db, account)) === undefined) {
+    throw new OperatorError(missingAccount(account));
   }
-  if (!(await setPassword(engine, account, password))) throw accountNotFound(account);
-  console.log('The password has been changed, and all sessions of the account have ended.');
+  const password = await readPassword(terminal);
+  if (password === undefined) return INTERRUPTED;
+  if (!(await setPassword(engine, account, password))) {
+    throw new OperatorError(missingAccount(account));
+  }
+  terminal.console.log(
+    'The password has been changed, and all sessions of the account have ended.',
+  );
+  return undefined;
 });
 
 /**
- * Reads one line of standard input without showing it. On a terminal, asks for the password twice.
+ * Reads one line of the input without showing it. On a terminal, asks for the password twice.
  * @returns undefined after Ctrl+C
  * @throws OperatorError if the passwords differ
  */
-async function readPassword(): Promise<string | undefined> {
-  const isTerminal = process.stdin.isTTY;
+async function readPassword({ input, errors }: Terminal): Promise<string | undefined> {
+  const isTerminal = input.isTTY === true;
   const reader = createInterface({
-    input: process.stdin,
+    input,
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
     terminal: isTerminal,
   });
@@ -44,9 +46,9 @@ async function readPassword(): Promise<string | undefined> {
   });
   const lines = reader[Symbol.asyncIterator]();
   const ask = async (prompt: string) => {
-    if (isTerminal) process.stderr.write(prompt);
+    if (isTerminal) errors.write(prompt);
     const { value } = await lines.next();
-    if (isTerminal) process.stderr.write('\n');
+    if (isTerminal) errors.write('\n');
     // Empty input counts as an empty password, which is rejected as too short.
     return value ?? '';
   };

@@ -7,10 +7,9 @@ import { sourcesIn } from './sources.ts';
  * A layer may import from the layers below it. Names in one layer must not import from each other.
  */
 const layers = [
-  // Starts the programs below by name.
-  ['cli.ts'],
-  // Entry points of programs.
-  ['main.ts', 'commands'],
+  // Programs.
+  ['cli.ts', 'main.ts'],
+  ['commands'],
   ['command-line', 'process'],
   // HTTP: translates between requests and domain functions.
   ['app.ts'],

@@ -20,12 +20,12 @@ test('The source scanner finds the files of the repository and their imports', (
   expect(importChain(/^fastify$/, 'server/http/rate-limits.ts')).toBeDefined();
 });
 
-test('Only server/config.ts reads the environment', () => {
+test('Only server/main.ts reads the environment, and passes it to commands', () => {
   const readers = pathsMatching(
     /process\.env|import\.meta\.env|loadEnvFile/,
     sourcesIn('client', 'codegen', 'generated', 'mock', 'server', 'verification'),
   );
-  expect(readers).toEqual(['server/config.ts']);
+  expect(readers).toEqual(['server/main.ts']);
 });
 
 const domains = [

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uploadAvatar } from '../support/avatar.ts';
 import { register } from '../support/client.ts';
-import { runCommand } from '../support/commands.ts';
+import { runCommand, runProgram } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort } from '../support/ports.ts';
 import { awsEnvironment, hasS3Server, type S3Server, startS3Server } from '../support/s3.ts';
@@ -33,7 +33,7 @@ test('The service starts if the bucket is unavailable, and logs a warning', asyn
   expect(await statusOf('/avatars/default.webp')).toBe(200);
   expect(await statusOf('/avatars/AAAAAAAAAAAAAAAAAAAAAA.webp')).toBe(503);
   expect(await readdir(server.dataDir)).not.toContain('avatars');
-  const backup = await runCommand('commands/backup', [join(dataDir, 'backup.sqlite')], {
+  const backup = await runCommand('backup', [join(dataDir, 'backup.sqlite')], {
     ...settings,
     DATA_DIR: server.dataDir,
   });
@@ -54,7 +54,7 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     ['1', { AWS_SECRET_ACCESS_KEY: 'wrong' }],
   ])('with WORKERS=%s, %j stops the start with one line', async (workers, wrong) => {
     const settings = await s3.createBucket();
-    const { code, stderr } = await runCommand('main', [], {
+    const { code, stderr } = await runProgram('start', [], {
       ...awsEnvironment,
       ...settings,
       DATA_DIR: dataDir,
@@ -73,7 +73,7 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
       const settings = { ...awsEnvironment, ...(await s3.createBucket()) };
       await using first = await startServer({ ...settings, WORKERS: workers });
       expect(await first.stop()).toBe(0);
-      const { code, stderr } = await runCommand('main', [], {
+      const { code, stderr } = await runProgram('start', [], {
         ...settings,
         DATA_DIR: dataDir,
         PORT: String(await freePort()),
@@ -94,7 +94,7 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     try {
       const file = join(folder, 'space-service.sqlite');
       const ofFirst = { ...settings, DATA_DIR: first.dataDir };
-      expect((await runCommand('commands/backup', [file], ofFirst)).code).toBe(0);
+      expect((await runCommand('backup', [file], ofFirst)).code).toBe(0);
       await using restored = await startServer({ ...settings, DATA_DIR: folder });
       expect(await restored.stop()).toBe(0);
     } finally {
@@ -108,7 +108,7 @@ describe.skipIf(!hasS3Server)('With an S3 server', () => {
     await using server = await startServer({ ...settings, WORKERS: '2' });
     const ada = await register(server.url, 'ada');
     const run = (command: string) =>
-      runCommand(`commands/${command}`, [ada.email], {
+      runProgram(command, [ada.email], {
         ...settings,
         DATA_DIR: server.dataDir,
       });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ada } from '../exchange/records.ts';
-import { runCommand, startCommand } from '../support/commands.ts';
+import { runCommand, runProgram, startProgram } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
@@ -14,7 +14,7 @@ const lines = toNdjson([ada]);
 
 /** An import of no lines that waits until the file in its argument exists. */
 const WAITING_IMPORT = `until [ -e "$0" ]; do sleep 0.1; done |
-  node --import ./server/process/preload.js server/commands/import.ts -`;
+  node --import ./server/process/preload.js server/main.ts import -`;
 
 /** Exists while a process has opened the database. */
 const OPEN_DATABASE = 'space-service.sqlite-wal';
@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const importLines = () => runCommand('commands/import', ['-'], { DATA_DIR }, lines);
+const importLines = () => runCommand('import', ['-'], { DATA_DIR }, lines);
 
 /** Returns the status of a response, or 0 without one. */
 const statusOf = (port: string, path: string) =>
@@ -57,7 +57,7 @@ describe('An import', () => {
     await using importing = startProcess('bash', ['-c', WAITING_IMPORT, go], { DATA_DIR });
     await expect.poll(() => readdir(DATA_DIR)).toContain(OPEN_DATABASE);
     const PORT = String(await freePort());
-    await using server = startCommand('main', [], { DATA_DIR, PORT });
+    await using server = startProgram('start', [], { DATA_DIR, PORT });
     await expect
       .poll(server.stdout)
       .toContain('an import uses DATA_DIR, waiting until it has stopped');
@@ -68,18 +68,19 @@ describe('An import', () => {
   });
 });
 
-test.each([
-  ['export', [], ''],
-  ['backup', ['copy.sqlite'], ''],
-  ['verify-account', [ada.email], ''],
-  ['set-password', [ada.email], 'marmalade on toast\n'],
-  ['compact', [], ''],
-])('The command %s works while the server runs', async (command, args, input) => {
+test('Commands work while a server runs', async () => {
   await importLines();
   await using _server = await startServer({ DATA_DIR });
-  const paths = command === 'backup' ? args.map((name) => join(folder, name)) : args;
-  const result = await runCommand(`commands/${command}`, paths, { DATA_DIR }, input);
-  expect(result).toMatchObject({ code: 0 });
+  const commands: [string, string[], string?][] = [
+    ['export', []],
+    ['backup', [join(folder, 'copy.sqlite')]],
+    ['verify-account', [ada.email]],
+    ['set-password', [ada.email], 'marmalade on toast\n'],
+    ['compact', []],
+  ];
+  for (const [command, args, input] of commands) {
+    expect(await runCommand(command, args, { DATA_DIR }, input)).toMatchObject({ code: 0 });
+  }
 });
 
 describe('A second server', () => {
@@ -89,7 +90,7 @@ describe('A second server', () => {
   test('with the same DATA_DIR waits for the first one to stop, and then starts', async () => {
     await using first = await startServer({ DATA_DIR });
     const PORT = String(await freePort());
-    await using second = startCommand('main', [], { DATA_DIR, PORT });
+    await using second = startProgram('start', [], { DATA_DIR, PORT });
     await expect.poll(second.stdout).toContain('waiting until it has stopped');
     await expect.poll(() => statusOf(PORT, '/healthz')).toBe(200);
     expect(await statusOf(PORT, '/readyz')).toBe(503);
@@ -101,7 +102,7 @@ describe('A second server', () => {
     await using first = await startServer({ DATA_DIR });
     const PORT = String(await freePort());
     const settings = { DATA_DIR, PORT, DRAIN_SECONDS: '0' };
-    const { code, stderr } = await runCommand('main', [], settings);
+    const { code, stderr } = await runProgram('start', [], settings);
     expect({ code, stderr }).toEqual({ code: EX_CONFIG, stderr: secondRefused() });
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
   });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { runCommand, startCommand } from '../support/commands.ts';
+import { runCommand, startProgram } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/processes.ts';
 
@@ -16,7 +16,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 describe('npm run demo', () => {
   test('uses a free port with PORT=0, and prints its links', async () => {
-    await using demo = startCommand('commands/demo', [], { TMPDIR: folder, PORT: '0' });
+    await using demo = startProgram('demo', [], { TMPDIR: folder, PORT: '0' });
     await expect.poll(demo.stdout).toContain('person30@example.com');
     const [, contractUrl = ''] = /The contract +(\S+)/.exec(demo.stdout()) ?? [];
     const contract = await fetch(contractUrl);
@@ -28,7 +28,7 @@ describe('npm run demo', () => {
   });
 
   test('ignores the settings of another service', async () => {
-    await using demo = startCommand('commands/demo', [], {
+    await using demo = startProgram('demo', [], {
       TMPDIR: folder,
       PORT: '0',
       PUBLIC_URL: 'https://spaces.example.org',
@@ -51,7 +51,7 @@ describe('npm run demo', () => {
   });
 
   test('names the reason if it cannot listen on HOST, instead of a port in use', async () => {
-    const { code, stdout, stderr } = await runCommand('commands/demo', [], {
+    const { code, stdout, stderr } = await runCommand('demo', [], {
       TMPDIR: folder,
       HOST: 'nowhere.invalid',
     });
@@ -61,7 +61,7 @@ describe('npm run demo', () => {
   });
 
   test('prints commands that succeed when pasted, and deletes its files', async () => {
-    await using demo = startCommand('commands/demo', [], {
+    await using demo = startProgram('demo', [], {
       TMPDIR: folder,
       PORT: String(await freePort()),
     });
@@ -91,7 +91,7 @@ describe('npm run demo', () => {
   });
 
   test('deletes its files when its terminal is closed', async () => {
-    await using demo = startCommand('commands/demo', [], { TMPDIR: folder, PORT: '0' });
+    await using demo = startProgram('demo', [], { TMPDIR: folder, PORT: '0' });
     await expect.poll(demo.stdout).toContain('person30@example.com');
     const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.stdout())?.[1] ?? '';
     demo.child.kill('SIGHUP');

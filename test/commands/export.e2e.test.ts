@@ -28,12 +28,12 @@ test('An export to a pipe that nobody reads does not hold a snapshot of the data
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'export-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
-  await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson(records()));
+  await runCommand('import', ['-'], { DATA_DIR }, toNdjson(records()));
   const before = await readdir(DATA_DIR);
   const sqlite = cleanup.adopt(new Sqlite(databaseFile(DATA_DIR)), (each) => void each.close());
   sqlite.pragma('journal_mode = WAL');
 
-  const args = ['--import', './server/process/preload.js', 'server/commands/export.ts'];
+  const args = ['--import', './server/process/preload.js', 'server/main.ts', 'export'];
   const child = spawn(process.execPath, args, {
     env: { PATH: process.env.PATH, DATA_DIR },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -61,9 +61,9 @@ test('An export to a closed pipe fails with one line', async () => {
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'export-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
-  await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson(records()));
+  await runCommand('import', ['-'], { DATA_DIR }, toNdjson(records()));
   const script =
-    'set -o pipefail; node --import ./server/process/preload.js server/commands/export.ts | head -c 1';
+    'set -o pipefail; node --import ./server/process/preload.js server/main.ts export | head -c 1';
   // Without `--norc`, bash runs ~/.bashrc, which can print errors, because its standard input is a socket.
   await using running = startProcess('bash', ['--norc', '-c', script], { DATA_DIR });
   const { code, stderr } = await running.result;

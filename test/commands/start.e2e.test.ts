@@ -7,7 +7,7 @@ import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { runCommand, startCommand } from '../support/commands.ts';
+import { runProgram, startProgram } from '../support/commands.ts';
 import { damageTable } from '../support/damage.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { withDatabase } from '../support/integrity.ts';
@@ -21,9 +21,9 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const startMain = (settings: Record<string, string>) =>
-  startCommand('main', [], { DATA_DIR: join(folder, 'data'), ...settings });
+  startProgram('start', [], { DATA_DIR: join(folder, 'data'), ...settings });
 const runMain = (settings: Record<string, string>) =>
-  runCommand('main', [], { DATA_DIR: join(folder, 'data'), ...settings });
+  runProgram('start', [], { DATA_DIR: join(folder, 'data'), ...settings });
 
 /** Sends a request on a new connection. Returns whether it succeeds. */
 const succeeds = (url: string) =>

@@ -24,7 +24,7 @@ export async function startSeededServer(folder: string): Promise<Server> {
   const records = join(folder, 'records.ndjson');
   await writeRecords(records);
   const dataDir = join(folder, 'data');
-  await completeCommand('commands/import', [records], { DATA_DIR: dataDir });
+  await completeCommand('import', [records], { DATA_DIR: dataDir });
   return startServer({ DATA_DIR: dataDir });
 }
 

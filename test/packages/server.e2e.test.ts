@@ -8,8 +8,8 @@ import Sqlite from 'better-sqlite3';
 import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { type CommandName, commands } from '../../server/command-line/commands.ts';
 import { overview } from '../../server/command-line/help.ts';
+import { type CommandName, commands } from '../../server/commands/index.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { toNdjson } from '../support/ndjson.ts';
@@ -252,7 +252,11 @@ describe('the command line of the package', () => {
   });
 
   test('prints its commands and its version', async () => {
-    expect(await run(['--help'])).toEqual({ code: 0, stdout: `${overview()}\n`, stderr: '' });
+    expect(await run(['--help'])).toEqual({
+      code: 0,
+      stdout: `${overview(commands)}\n`,
+      stderr: '',
+    });
     const version = `${manifest.version}\n`;
     expect(await run(['--version'])).toEqual({ code: 0, stdout: version, stderr: '' });
   });

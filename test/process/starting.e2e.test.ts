@@ -9,7 +9,7 @@ import { expect, onTestFailed, test } from 'vitest';
 import { explainListenError, resolvePort } from '../../server/process/port.ts';
 import { respondWhileStarting } from '../../server/process/startup-responder.ts';
 import { startApp } from '../support/app.ts';
-import { startCommand } from '../support/commands.ts';
+import { startProgram } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
 import { preload } from '../support/processes.ts';
 import { sendRaw } from '../support/raw.ts';
@@ -112,7 +112,7 @@ test.each([1, 2])('becomes ready after the migration, with WORKERS=%i', async (w
     PORT: String(port),
     WORKERS: String(workers),
   };
-  const service = startCommand('main', [], env);
+  const service = startProgram('start', [], env);
   onTestFailed(() => console.log(service.output()));
   try {
     await expect.poll(() => statusOf(`${url}/healthz`)).toBe(200);
@@ -145,7 +145,7 @@ test.each([1, 2])(
 
     const port = await freePort();
     const env = { DATA_DIR: folder, PORT: String(port), WORKERS: String(workers) };
-    const service = startCommand('main', [], env);
+    const service = startProgram('start', [], env);
     const searchUrl = `http://127.0.0.1:${port}/api/spaces/search?q=sourdouhg`;
     const answeredQuery = () =>
       fetch(searchUrl).then(

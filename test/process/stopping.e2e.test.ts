@@ -11,7 +11,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import { startCommand } from '../support/commands.ts';
+import { startProgram } from '../support/commands.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
 import { head, openRaw } from '../support/raw.ts';
@@ -20,7 +20,7 @@ import { startServer } from '../support/server.ts';
 test('exits with EX_CONFIG and prints one line if the port of several workers is in use', async () => {
   await using occupied = await occupyPort();
   const env = { PORT: String(occupied.port), WORKERS: '2', LOG_LEVEL: 'warn' };
-  await using supervisor = startCommand('main', [], env);
+  await using supervisor = startProgram('start', [], env);
   const { code, stderr } = await supervisor.result;
   expect(code).toBe(EX_CONFIG);
   expect(stderr).toBe(
@@ -35,7 +35,7 @@ test('exits with EX_CONFIG if its workers do, and prints their error', async () 
   // Only workers open the counters of rate limits.
   await mkdir(join(DATA_DIR, 'limits.sqlite'));
   const env = { DATA_DIR, PORT: String(await freePort()), WORKERS: '2', LOG_LEVEL: 'silent' };
-  const { code, stderr } = await cleanup.use(startCommand('main', [], env)).result;
+  const { code, stderr } = await cleanup.use(startProgram('start', [], env)).result;
   expect(stderr).toContain('limits.sqlite');
   expect(code).toBe(EX_CONFIG);
 });
@@ -70,7 +70,7 @@ test('exits with 0 after Ctrl+C while the workers are starting', async () => {
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'stopping-'));
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
   const env = { DATA_DIR, PORT: String(await freePort()), WORKERS: '2', DRAIN_SECONDS: '0' };
-  const supervisor = cleanup.use(startCommand('main', [], env));
+  const supervisor = cleanup.use(startProgram('start', [], env));
   const pid = supervisor.child.pid as number;
   const countWorkers = () =>
     promisify(execFile)('pgrep', ['-P', String(pid)]).then(

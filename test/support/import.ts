@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { commands } from '../../server/command-line/commands.ts';
+import { commands } from '../../server/commands/index.ts';
 
-const IMPORT_COMMAND = fileURLToPath(new URL('../../server/commands/import.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../server/main.ts', import.meta.url));
 
 /**
  * Runs `npm run import`, and generates its input while the command reads it. The command prints its errors.
@@ -16,7 +16,7 @@ export async function pipeToImport(
   settings: { DATA_DIR: string; DATABASE_URL?: string },
   chunks: Iterable<string> | AsyncIterable<string>,
 ): Promise<void> {
-  const child = spawn(process.execPath, [...commands.import.nodeFlags, IMPORT_COMMAND, '-'], {
+  const child = spawn(process.execPath, [...commands.import.nodeFlags, PROGRAM, 'import', '-'], {
     env: { PATH: process.env.PATH, ...settings },
     stdio: ['pipe', 'ignore', 'inherit'],
   });

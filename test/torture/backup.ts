@@ -45,8 +45,8 @@ const backups: Record<string, Backup> = {
   'export and import': {
     async create(from, to) {
       const file = `${to}.ndjson`;
-      await completeCommand('commands/export', [file], { DATA_DIR: from });
-      await completeCommand('commands/import', [file], { DATA_DIR: to });
+      await completeCommand('export', [file], { DATA_DIR: from });
+      await completeCommand('import', [file], { DATA_DIR: to });
       await rm(file);
     },
     keepsDatabaseId: false,
@@ -55,7 +55,7 @@ const backups: Record<string, Backup> = {
   'a copy': {
     async create(from, to) {
       await mkdir(to);
-      await completeCommand('commands/backup', [databaseFile(to)], { DATA_DIR: from });
+      await completeCommand('backup', [databaseFile(to)], { DATA_DIR: from });
     },
     keepsDatabaseId: true,
     contains: () => true,

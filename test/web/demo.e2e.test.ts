@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Operation, operations } from '../../server/contract.ts';
 import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
-import { startCommand } from '../support/commands.ts';
+import { startProgram } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
 import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
@@ -26,7 +26,7 @@ describe('npm run demo', () => {
     const build = startProcess(process.execPath, ['codegen/build-web-page.ts']);
     expect((await build.result).code, build.output()).toBe(0);
     const settings = { ...WITHOUT_LOAD_SHEDDING, PORT: port, TMPDIR: folder };
-    demo = startCommand('commands/demo', [], settings);
+    demo = startProgram('demo', [], settings);
     const isReady = () => expect(demo.output()).toContain('person30@example.com');
     await vi.waitFor(isReady, { timeout: 40_000 });
     if (hasChromium) browser = await launchChromium();

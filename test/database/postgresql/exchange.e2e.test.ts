@@ -26,7 +26,7 @@ test('An export of either kind of database can be imported into the other kind',
   const second = { DATA_DIR: join(folder, 'second') };
 
   const importInto = async (settings: Record<string, string>, input: string) => {
-    const { code, stdout, stderr } = await runCommand('commands/import', ['-'], settings, input);
+    const { code, stdout, stderr } = await runCommand('import', ['-'], settings, input);
     expect(stderr).toBe('');
     expect(code).toBe(0);
     expect(stdout).toContain(
@@ -35,7 +35,7 @@ test('An export of either kind of database can be imported into the other kind',
     expect(stdout).not.toContain(PASSWORD);
   };
   const exportFrom = async (settings: Record<string, string>) =>
-    (await runCommand('commands/export', [], settings)).stdout;
+    (await runCommand('export', [], settings)).stdout;
 
   const records = [...sampleRecords(PASSWORD_HASH, new Date('2026-01-01T00:00:00Z'))];
   await importInto(first, toNdjson(records));
@@ -46,7 +46,7 @@ test('An export of either kind of database can be imported into the other kind',
   // Another machine than that of the service has no data folder.
   const elsewhere = { ...postgresql, DATA_DIR: join(folder, 'missing') };
   const file = join(folder, 'export.ndjson');
-  expect(await runCommand('commands/export', [file], elsewhere)).toMatchObject({ code: 0 });
+  expect(await runCommand('export', [file], elsewhere)).toMatchObject({ code: 0 });
   expect(await readFile(file, 'utf8')).toBe(exported);
   await importInto(second, await exportFrom(postgresql));
   expect(await exportFrom(second)).toBe(exported);
@@ -59,9 +59,9 @@ test('An export to a closed pipe does not report that the database is unavailabl
   const server = cleanup.use(await startPostgresql());
   const settings = { DATA_DIR, DATABASE_URL: await server.createDatabase('pipe') };
   const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);
-  expect(await runCommand('commands/import', ['-'], settings, records)).toMatchObject({ code: 0 });
+  expect(await runCommand('import', ['-'], settings, records)).toMatchObject({ code: 0 });
   const script =
-    'set -o pipefail; node --import ./server/process/preload.js server/commands/export.ts | head -c 1';
+    'set -o pipefail; node --import ./server/process/preload.js server/main.ts export | head -c 1';
   await using running = startProcess('bash', ['-c', script], settings);
   const { code, stderr } = await running.result;
   expect(stderr.trim().split('\n').at(-1)).toBe('write EPIPE');
@@ -79,7 +79,7 @@ test('An import that loses the database does not report that its file cannot be 
   await writeFile(records, toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]));
   // The file `$0` appears when the database server has stopped. The import then reads `$1`.
   const script = `{ until [ -e "$0" ]; do sleep 0.1; done; cat "$1"; } |
-    node --import ./server/process/preload.js server/commands/import.ts -`;
+    node --import ./server/process/preload.js server/main.ts import -`;
   await using running = startProcess('bash', ['-c', script, stopped, records], {
     DATA_DIR,
     DATABASE_URL,
@@ -108,7 +108,7 @@ test('An export whose connection is reset does not report that its file cannot b
   const databaseUrl = new URL(await server.createDatabase('reset'));
   const direct = { DATA_DIR, DATABASE_URL: databaseUrl.href };
   const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);
-  expect(await runCommand('commands/import', ['-'], direct, records)).toMatchObject({ code: 0 });
+  expect(await runCommand('import', ['-'], direct, records)).toMatchObject({ code: 0 });
 
   const port = Number(databaseUrl.port);
   const proxy = createServer((client) => {
@@ -126,7 +126,7 @@ test('An export whose connection is reset does not report that its file cannot b
   const settings = { DATA_DIR, DATABASE_URL: databaseUrl.href };
   const file = `${DATA_DIR}.ndjson`;
   for (const args of [[file], []]) {
-    const { code, stderr } = await runCommand('commands/export', args, settings);
+    const { code, stderr } = await runCommand('export', args, settings);
     expect(stderr).toMatch(/^The PostgreSQL server of DATABASE_URL=/);
     expect(code).toBe(1);
   }

@@ -11,7 +11,7 @@ import * as api from '../../../generated/sdk.gen.ts';
 import { openDatabaseForImport } from '../../../server/database/open.ts';
 import { updateSearchIndex } from '../../../server/search/rebuild.ts';
 import { startApp } from '../../support/app.ts';
-import { runCommand, startCommand } from '../../support/commands.ts';
+import { runProgram, startProgram } from '../../support/commands.ts';
 import { EX_CONFIG, EX_TEMPFAIL } from '../../support/exit-codes.ts';
 import { freePort } from '../../support/ports.ts';
 import { execute, PASSWORD, query, startPostgresql, USER } from '../../support/postgresql.ts';
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => rm(dataDir, { recursive: true }));
 
 const runMain = async (databaseUrl: string) =>
-  runCommand('main', [], {
+  runProgram('start', [], {
     DATA_DIR: dataDir,
     PORT: String(await freePort()),
     LOG_LEVEL: 'silent',
@@ -171,7 +171,7 @@ test.concurrent.each([
       // Not shared with the other test, because a server rejects the avatar folder of another database.
       const DATA_DIR = join(dataDir, String(port));
       const settings = { DATA_DIR, PORT: String(port), DATABASE_URL: url };
-      return { service: startCommand('main', [], settings), port };
+      return { service: startProgram('start', [], settings), port };
     };
     const startedAt = performance.now();
     const [waiting, stopped] = [await startWaiting(), await startWaiting()];

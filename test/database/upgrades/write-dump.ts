@@ -18,9 +18,9 @@ const name = join(import.meta.dirname, Object.keys(migrations).at(-1) as string)
 const folder = await mkdtemp(join(tmpdir(), 'write-dump-'));
 try {
   const settings = { DATA_DIR: folder };
-  await completeCommand('commands/import', [join(import.meta.dirname, 'records.ndjson')], settings);
+  await completeCommand('import', [join(import.meta.dirname, 'records.ndjson')], settings);
   await fillOtherTables();
-  await writeFile(`${name}.ndjson`, await completeCommand('commands/export', [], settings));
+  await writeFile(`${name}.ndjson`, await completeCommand('export', [], settings));
   await writeFile(`${name}.sql`, dump(databaseFile(folder)));
 } finally {
   await rm(folder, { recursive: true });

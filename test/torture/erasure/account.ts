@@ -48,7 +48,7 @@ export async function importAccount(
   ];
   const file = join(dataDir, '..', `${ids.account}.ndjson`);
   await writeFile(file, toNdjson(lines));
-  await completeCommand('commands/import', [file], { DATA_DIR: dataDir });
+  await completeCommand('import', [file], { DATA_DIR: dataDir });
   await rm(file);
 }
 

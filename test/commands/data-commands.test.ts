@@ -2,20 +2,18 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { insertSession } from '../database/users.ts';
-import { clientOf } from '../support/client.ts';
-import { startCommand } from '../support/commands.ts';
+import { startApp } from '../support/app.ts';
+import { runCommand } from '../support/commands.ts';
 import { damageTable } from '../support/damage.ts';
 import { withDatabase } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
-import { type ProcessResult, preload, type RunningProcess } from '../support/processes.ts';
-import { startServer } from '../support/server.ts';
+import type { ProcessResult } from '../support/processes.ts';
 
 /** The tests build on each other: the first one imports `records` into `data`, and the others use them. */
 let folder: string;
@@ -24,22 +22,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Starts a program of the server on the data folder of these tests. */
-function start(
-  script: string,
+/** Runs a command on the data folder of these tests. */
+const run = (
+  name: string,
   args: string[] = [],
   settings: Record<string, string> = {},
-  input = '',
-): RunningProcess {
-  const env = { TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...settings };
-  return startCommand(script, args, env, input);
-}
-
-/** Runs a program to its end. */
-async function run(...args: Parameters<typeof start>): Promise<ProcessResult> {
-  await using running = start(...args);
-  return await running.result;
-}
+  ...input: [input?: string, options?: { isTerminal: boolean }]
+): Promise<ProcessResult> =>
+  runCommand(name, args, { DATA_DIR: join(folder, 'data'), ...settings }, ...input);
 
 const records = [
   {
@@ -63,14 +53,14 @@ describe('import and export', () => {
   test('read and write files and standard streams', async () => {
     const file = join(folder, 'in.ndjson');
     await writeFile(file, lines);
-    const first = await run('commands/import', [file]);
+    const first = await run('import', [file]);
     expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('2 records added') });
-    const second = await run('commands/import', ['-'], {}, lines);
+    const second = await run('import', ['-'], {}, lines);
     expect(second.stdout).toContain('0 records added, 2 were there already, 0 bad lines skipped');
 
     const out = join(folder, 'out.ndjson');
-    expect(await run('commands/export', [out])).toMatchObject({ code: 0, stdout: '' });
-    const piped = await run('commands/export');
+    expect(await run('export', [out])).toMatchObject({ code: 0, stdout: '' });
+    const piped = await run('export');
     expect(await readFile(out, 'utf8')).toBe(piped.stdout);
     const exported = piped.stdout
       .trim()
@@ -83,36 +73,10 @@ describe('import and export', () => {
   });
 
   test('reject a file with an invalid line and report its number', async () => {
-    const { code, stderr } = await run('commands/import', ['-'], {}, `${lines}nonsense\n`);
+    const { code, stderr } = await run('import', ['-'], {}, `${lines}nonsense\n`);
     expect(code).toBe(1);
     expect(stderr).toContain('line 3: is not JSON');
     expect(stderr).toContain('--skip-bad');
-  });
-});
-
-describe('a new database', () => {
-  test('can be created after an interrupted attempt', async () => {
-    for (let delay = 0; delay < 16; delay += 2) {
-      const DATA_DIR = join(folder, `interrupted-${delay}`);
-      const file = join(DATA_DIR, 'space-service.sqlite');
-      const interrupted = start('commands/import', ['-'], { DATA_DIR }, lines);
-      await expect.poll(() => existsSync(file), { interval: 1 }).toBe(true);
-      await sleep(delay);
-      await interrupted.kill();
-      const retried = await run('commands/import', ['-'], { DATA_DIR }, lines);
-      expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, stderr: '' });
-    }
-  });
-
-  test('can be created by two processes concurrently', async () => {
-    for (let i = 0; i < 4; i += 1) {
-      const DATA_DIR = join(folder, `concurrent-${i}`);
-      const results = await Promise.all([
-        run('commands/import', ['-'], { DATA_DIR }, lines),
-        run('commands/import', ['-'], { DATA_DIR }, lines),
-      ]);
-      for (const result of results) expect(result).toMatchObject({ code: 0, stderr: '' });
-    }
   });
 });
 
@@ -124,10 +88,10 @@ describe('a backup', () => {
     'by %s replaces the previous backup and is readable by its owner only',
     async (command, name) => {
       const file = join(folder, name);
-      expect(await run(`commands/${command}`, [file])).toMatchObject({ code: 0 });
+      expect(await run(command, [file])).toMatchObject({ code: 0 });
       await chmod(file, 0o644);
       const before = await stat(file);
-      expect(await run(`commands/${command}`, [file])).toMatchObject({ code: 0 });
+      expect(await run(command, [file])).toMatchObject({ code: 0 });
       expect(await readFile(file, 'utf8')).toContain('ada@example.com');
       const after = await stat(file);
       expect(after.ino).not.toBe(before.ino);
@@ -142,7 +106,7 @@ describe('a backup', () => {
       const file = join(folder, 'before');
       await writeFile(file, 'the previous backup');
       const DATA_DIR = join(folder, 'mistaken');
-      const { code, stderr } = await run(`commands/${command}`, [file], { DATA_DIR });
+      const { code, stderr } = await run(command, [file], { DATA_DIR });
       expect({ code, stderr }).toEqual({
         code: 1,
         stderr: `DATA_DIR=${DATA_DIR} has no database. Set it to the folder of the service's data.\n`,
@@ -156,11 +120,11 @@ describe('a backup', () => {
     const DATA_DIR = join(folder, 'restored');
     await mkdir(DATA_DIR);
     const file = join(DATA_DIR, 'space-service.sqlite');
-    expect(await run('commands/backup', [file])).toMatchObject({ code: 0 });
-    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
+    expect(await run('backup', [file])).toMatchObject({ code: 0 });
+    expect(await run('compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
     const [original, restored] = await Promise.all([
-      run('commands/export'),
-      run('commands/export', [], { DATA_DIR }),
+      run('export'),
+      run('export', [], { DATA_DIR }),
     ]);
     expect(restored.stdout).toBe(original.stdout);
     expect(original.stdout).toContain('bread');
@@ -170,7 +134,7 @@ describe('a backup', () => {
     const DATA_DIR = join(folder, 'interrupted');
     await mkdir(DATA_DIR);
     const file = join(DATA_DIR, 'space-service.sqlite');
-    expect(await run('commands/backup', [file])).toMatchObject({ code: 0 });
+    expect(await run('backup', [file])).toMatchObject({ code: 0 });
     {
       await using engine = await openDatabase({ dataDir: DATA_DIR }, { runsMaintenance: false });
       const { pk: user_pk } = await engine.db
@@ -184,14 +148,14 @@ describe('a backup', () => {
       const rows = await engine.db.selectFrom('erased_users').selectAll().execute();
       expect(rows).toEqual([{ user_pk }]);
     }
-    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
+    expect(await run('compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
     const count = (table: string) =>
       withDatabase(file, (sqlite) => sqlite.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
     expect([count('erased_users'), count('spaces')]).toEqual([0, 0]);
   });
 
   test.each(['export', 'backup'])('by %s rejects a folder as its target', async (command) => {
-    const { code, stderr } = await run(`commands/${command}`, [folder]);
+    const { code, stderr } = await run(command, [folder]);
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: `${folder} exists and is not a regular file. Choose another name.\n`,
@@ -200,13 +164,13 @@ describe('a backup', () => {
 });
 
 test.each([
-  ['commands/verify-account', ['ada@example.com']],
-  ['commands/suspend-account', ['ada@example.com']],
-  ['commands/check-usernames', []],
-  ['commands/compact', []],
+  ['verify-account', ['ada@example.com']],
+  ['suspend-account', ['ada@example.com']],
+  ['check-usernames', []],
+  ['compact', []],
 ])('%s %j prints one line if the database is damaged', async (script, args) => {
-  const DATA_DIR = join(folder, `damaged-${script.slice('commands/'.length)}`);
-  expect(await run('commands/import', ['-'], { DATA_DIR }, lines)).toMatchObject({ code: 0 });
+  const DATA_DIR = join(folder, `damaged-${script.slice(''.length)}`);
+  expect(await run('import', ['-'], { DATA_DIR }, lines)).toMatchObject({ code: 0 });
   const file = join(DATA_DIR, 'space-service.sqlite');
   for (const table of ['users', 'erased_users']) damageTable(file, table);
   const { code, stderr } = await run(script, args, { DATA_DIR });
@@ -222,11 +186,11 @@ describe('compact', () => {
     const words = { title: 'Titlecanary', description: 'About a describedcanary' };
     const removed = { type: 'space', space_id: 'removed', creator_id: 'ada', ...words };
     const input = toNdjson([...records, removed]);
-    expect(await run('commands/import', ['-'], { DATA_DIR }, input)).toMatchObject({ code: 0 });
-    expect(await run('commands/remove-space', ['removed'], { DATA_DIR })).toMatchObject({
+    expect(await run('import', ['-'], { DATA_DIR }, input)).toMatchObject({ code: 0 });
+    expect(await run('remove-space', ['removed'], { DATA_DIR })).toMatchObject({
       code: 0,
     });
-    expect(await run('commands/compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
+    expect(await run('compact', [], { DATA_DIR })).toMatchObject({ code: 0 });
     const content = await readFile(join(DATA_DIR, 'space-service.sqlite'));
     // The dictionary contains its words in UTF-16.
     for (const encoding of ['latin1', 'utf16le'] as const) {
@@ -236,7 +200,7 @@ describe('compact', () => {
 
   test('refuses a database on a server without changing it', async () => {
     const DATABASE_URL = `postgres://127.0.0.1:${await freePort()}/spaces`;
-    const { code, stderr } = await run('commands/compact', [], { DATABASE_URL });
+    const { code, stderr } = await run('compact', [], { DATABASE_URL });
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringMatching(/^DATABASE_URL is set\. .* run VACUUM FULL\.\n$/),
@@ -246,22 +210,20 @@ describe('compact', () => {
 
 describe('verify-account and set-password', () => {
   test('verify an account and set its password', async () => {
-    expect(await run('commands/verify-account', ['ADA@example.com'])).toMatchObject({
+    expect(await run('verify-account', ['ADA@example.com'])).toMatchObject({
       code: 0,
     });
     const password = 'marmalade on toast';
-    expect(
-      await run('commands/set-password', ['ada@example.com'], {}, `${password}\n`),
-    ).toMatchObject({
+    expect(await run('set-password', ['ada@example.com'], {}, `${password}\n`)).toMatchObject({
       code: 0,
     });
-    await using server = await startServer({ DATA_DIR: join(folder, 'data') });
+    await using app = await startApp({ DATA_DIR: join(folder, 'data') });
     const { data: session } = await api.login({
-      client: clientOf(server.url),
+      client: app.client(),
       body: { email: 'ada@example.com', password },
       throwOnError: true,
     });
-    const profile = await api.getProfile({ client: clientOf(server.url, session.access_token) });
+    const profile = await api.getProfile({ client: app.client(session.access_token) });
     expect(profile.data).toMatchObject({ username: 'ada', is_verified: true });
   });
 
@@ -279,19 +241,18 @@ describe('verify-account and set-password', () => {
     ['Ctrl+C at the second prompt', 'ada', `${PASSWORD}\r\u0003`, 130, /: \n$/],
     ['an unknown account', 'nobody', '', 1, /^There is no account/],
   ])('read a password from a terminal: %s', async (_, account, keys, code, message) => {
-    const settings = preload('process.stdin.isTTY = true');
-    const result = await run('commands/set-password', [account], settings, keys);
+    const result = await run('set-password', [account], {}, keys, { isTerminal: true });
     expect(result).toMatchObject({ code, stderr: expect.stringMatching(message) });
     expect(result.stdout + result.stderr).not.toContain(PASSWORD);
   });
 
   test('accept a user id', async () => {
-    expect(await run('commands/verify-account', ['ada'])).toMatchObject({
+    expect(await run('verify-account', ['ada'])).toMatchObject({
       code: 0,
       stdout: 'The account ada is verified.\n',
     });
     const input = `${PASSWORD}\n`;
-    expect(await run('commands/set-password', ['ada'], {}, input)).toMatchObject({ code: 0 });
+    expect(await run('set-password', ['ada'], {}, input)).toMatchObject({ code: 0 });
   });
 
   test.each([
@@ -299,13 +260,13 @@ describe('verify-account and set-password', () => {
     ['a line without a newline', 'marmalade on toast', 0],
   ])('read a password from standard input: %s', async (_, input, code) => {
     const args = ['ada@example.com'];
-    expect(await run('commands/set-password', args, {}, input)).toMatchObject({ code });
+    expect(await run('set-password', args, {}, input)).toMatchObject({ code });
   });
 });
 
 test.each([
-  ['commands/set-password', ['ada@example.com'], /8 to 256/],
-  ['commands/export', ['no-such-folder/a'], /The folder no-such-folder does not exist/],
+  ['set-password', ['ada@example.com'], /8 to 256/],
+  ['export', ['no-such-folder/a'], /The folder no-such-folder does not exist/],
 ])('%s %j prints an error message without a stack trace', async (script, args, message) => {
   const { code, stderr } = await run(script, args, {}, 'short\n');
   expect(code).toBe(1);

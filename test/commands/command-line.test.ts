@@ -1,33 +1,34 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { type CommandName, command, commands } from '../../server/command-line/commands.ts';
 import { overview } from '../../server/command-line/help.ts';
-import { sourcesIn } from '../architecture/sources.ts';
-import { startProcess } from '../support/processes.ts';
+import { type CommandName, commands, entryOf } from '../../server/commands/index.ts';
+import { runCommand } from '../support/commands.ts';
 
 const names = Object.keys(commands) as CommandName[];
 
 describe('The program space-service', () => {
-  test('has every file of server/commands/ as a command', () => {
-    const files = sourcesIn('server/commands').map(({ path }) => basename(path, '.ts'));
-    expect([...names].sort()).toEqual([...files, 'start'].sort());
-  });
-
   test.each(names)('runs the same command line as npm run %s', (name) => {
-    const { module, nodeFlags = [] } = command(name);
-    const flags = [...nodeFlags, '--import', './server/process/preload.js'];
-    expect(manifest.scripts[name]).toBe(['node', ...flags, `server/${module}.ts`].join(' '));
+    const { nodeFlags = [] } = entryOf(name);
+    const line = [
+      'node',
+      ...nodeFlags,
+      '--import',
+      './server/process/preload.js',
+      'server/main.ts',
+      name,
+    ];
+    expect(manifest.scripts[name]).toBe(line.join(' '));
   });
 
   test('lists its commands in lines of at most 100 characters', () => {
-    const rows = overview().split('\n');
+    const rows = overview(commands).split('\n');
     for (const name of names) {
       expect(rows).toContainEqual(
-        expect.stringMatching(new RegExp(`^  ${name} +${command(name).summary}$`)),
+        expect.stringMatching(new RegExp(`^  ${name} +${entryOf(name).summary}$`)),
       );
     }
     expect(rows.filter((row) => row.length > 100)).toEqual([]);
@@ -35,28 +36,25 @@ describe('The program space-service', () => {
 });
 
 describe('--help', () => {
-  const run = (name: CommandName, args: string[], env = {}) =>
-    startProcess(process.execPath, [`server/${command(name).module}.ts`, ...args], env).result;
-
   test.each(names)('of npm run %s explains the command and does nothing else', async (name) => {
     const DATA_DIR = join(tmpdir(), `no-data-${process.pid}`);
-    const { code, stdout, stderr } = await run(name, ['--help'], { DATA_DIR });
+    const { code, stdout, stderr } = await runCommand(name, ['--help'], { DATA_DIR });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(new RegExp(`^Usage: npm run ${name}( -- \\S+( \\S+)*)?\\n\\n`));
-    expect(stdout).toContain(command(name).summary);
+    expect(stdout).toContain(entryOf(name).summary);
     expect(existsSync(DATA_DIR)).toBe(false);
     expect(existsSync('--help')).toBe(false);
   });
 
   test('of npm start lists the settings', async () => {
-    const { stdout } = await run('start', ['--help']);
+    const { stdout } = await runCommand('start', ['--help'], {});
     expect(stdout).toContain(
       '\n# Folder of the SQLite database and the avatars.\nDATA_DIR=./data\n',
     );
   });
 
   test('of npm run import explains its flag', async () => {
-    const { stdout } = await run('import', ['--help']);
+    const { stdout } = await runCommand('import', ['--help'], {});
     expect(stdout).toContain('Usage: npm run import -- FILE.ndjson [--skip-bad] [--only-new]\n');
     expect(stdout).toContain('  --skip-bad  Imports valid lines and lists the others.\n');
   });
@@ -89,17 +87,15 @@ describe('Wrong arguments', () => {
     'of %s are rejected with the reason and the usage: %j',
     async (name, args, reason) => {
       const folder = await mkdtemp(join(tmpdir(), 'arguments-'));
-      const program = [`server/${command(name).module}.ts`, ...args];
-      const settings = { DATA_DIR: join(folder, 'data'), TMPDIR: folder };
-      const { code, stdout, stderr } = await startProcess(process.execPath, program, settings)
-        .result;
+      const DATA_DIR = join(folder, 'data');
+      const { code, stdout, stderr } = await runCommand(name, args, { DATA_DIR });
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       const [firstLine, usage, ...hints] = stderr.trimEnd().split('\n');
       expect(firstLine).toBe(reason);
       expect(usage).toMatch(new RegExp(`^Usage: npm run ${name}( .*)?$`));
       const hint = `It takes no arguments. Settings are environment variables: PORT=8080 npm run ${name}`;
       expect(hints).toEqual(['start', 'demo'].includes(name) ? [hint] : []);
-      expect(existsSync(settings.DATA_DIR)).toBe(false);
+      expect(existsSync(DATA_DIR)).toBe(false);
       await rm(folder, { recursive: true });
     },
   );

@@ -130,7 +130,7 @@ test.each(names)('upgrades a database with the migrations up to %s', async (name
     await waitForDictionary(app);
   }
 
-  const exported = await completeCommand('commands/export', [], { DATA_DIR: dataDir });
+  const exported = await completeCommand('export', [], { DATA_DIR: dataDir });
   const records = parseLines(readFileSync(join(upgrades, `${dump}.ndjson`), 'utf8'));
   expect(parseLines(exported)).toMatchObject(records);
 

@@ -5,35 +5,36 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { ada } from '../exchange/records.ts';
+import { startApp, type TestApp, type TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
-import { clientOf, type Person, register } from '../support/client.ts';
 import { completeCommand, runCommand } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
-import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
 describe('The commands for takedowns', () => {
-  let server: Server;
+  let app: TestApp;
+  let dataDir: string;
   let ids: Record<'user' | 'space' | 'message' | 'reporter', string>;
-  let mallory: Person;
-  let reporter: Person;
+  let mallory: TestUser;
+  let reporter: TestUser;
 
   const findTitles = async () => {
     const query = { q: 'bargains' };
-    const { data } = await api.searchSpaces({ client: clientOf(server.url), query });
+    const { data } = await api.searchSpaces({ client: app.client(), query });
     return data?.map(({ title }) => title);
   };
   const login = () => {
     const { email, password } = mallory;
-    return api.login({ client: clientOf(server.url), body: { email, password } });
+    return api.login({ client: app.client(), body: { email, password } });
   };
   const loginStatus = async () => (await login()).response?.status;
   const getProfile = () => api.getProfile({ client: mallory.client });
 
   beforeAll(async () => {
-    server = await startServer(WITHOUT_LOAD_SHEDDING);
-    mallory = await register(server.url, 'mallory');
-    reporter = await register(server.url, 'reporter');
+    app = await startApp();
+    dataDir = app.context.config.dataDir;
+    mallory = await app.register('mallory');
+    reporter = await app.register('reporter');
     const space = await createSpace(mallory, { title: 'Bargains' });
     const message = await sendMessage(mallory, space, 'Buy\u202e this');
     ids = {
@@ -43,11 +44,11 @@ describe('The commands for takedowns', () => {
       reporter: reporter.userId,
     };
   });
-  afterAll(() => server[Symbol.asyncDispose]());
+  afterAll(() => app[Symbol.asyncDispose]());
 
   const run = (command: string, ...args: string[]) =>
-    runCommand(`commands/${command}`, args, { DATA_DIR: server.dataDir });
-  const databaseLine = () => `Database: DATA_DIR=${server.dataDir}\n`;
+    runCommand(command, args, { DATA_DIR: dataDir });
+  const databaseLine = () => `Database: DATA_DIR=${dataDir}\n`;
 
   test('list and close reports', async () => {
     expect(await run('reports')).toMatchObject({
@@ -92,7 +93,7 @@ describe('The commands for takedowns', () => {
 
   test('suspend and restore an account beside a running server', async () => {
     expect(await findTitles()).toEqual(['Bargains']);
-    expect(await run('suspend-account', 'Mallory@example.org')).toMatchObject({
+    expect(await run('suspend-account', 'Mallory@example.com')).toMatchObject({
       code: 0,
       stderr: databaseLine(),
     });
@@ -105,7 +106,7 @@ describe('The commands for takedowns', () => {
       stderr: databaseLine(),
     });
     expect(await findTitles()).toEqual(['Bargains']);
-    mallory.client = clientOf(server.url, (await login()).data?.access_token);
+    mallory.client = app.client((await login()).data?.access_token);
   });
 
   test('remove an avatar with its file', async () => {
@@ -116,10 +117,7 @@ describe('The commands for takedowns', () => {
     expect((await getProfile()).data).toMatchObject({
       profile_picture: expect.stringMatching(/default\.webp$/),
     });
-    expect((await readdir(join(server.dataDir, 'avatars'))).sort()).toEqual([
-      'default.webp',
-      MARKER_NAME,
-    ]);
+    expect((await readdir(join(dataDir, 'avatars'))).sort()).toEqual(['default.webp', MARKER_NAME]);
   });
 
   test('change an email address', async () => {
@@ -133,9 +131,9 @@ describe('The commands for takedowns', () => {
       is_verified: false,
     });
     expect(await loginStatus()).toBe(401);
-    expect(await run('set-email', ids.user, 'REPORTER@example.org')).toMatchObject({
+    expect(await run('set-email', ids.user, 'REPORTER@example.com')).toMatchObject({
       code: 1,
-      stderr: 'Another account has the email address REPORTER@example.org.\n',
+      stderr: 'Another account has the email address REPORTER@example.com.\n',
     });
     expect((await run('set-email', ids.user, 'no address')).stderr).toMatch(
       /^This is not an email address\./,
@@ -150,7 +148,7 @@ describe('The commands for takedowns', () => {
       stderr: databaseLine(),
     });
     const messages = await api.listMessages({
-      client: clientOf(server.url),
+      client: app.client(),
       query: { space_id: ids.space },
     });
     expect(messages.data).toEqual([]);
@@ -234,10 +232,10 @@ test.each(['remove-avatar', 'delete-account'])(
   async (command) => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'takedowns-'));
     const settings = { DATA_DIR: folder.path };
-    await completeCommand('commands/import', ['-'], settings, toNdjson([ada]));
-    await completeCommand('commands/suspend-account', [ada.email], settings);
+    await completeCommand('import', ['-'], settings, toNdjson([ada]));
+    await completeCommand('suspend-account', [ada.email], settings);
     await writeFile(join(folder.path, 'avatars'), 'not a folder');
-    expect(await runCommand(`commands/${command}`, [ada.email], settings)).toEqual({
+    expect(await runCommand(command, [ada.email], settings)).toEqual({
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(/^The change to the account is complete, but .*EEXIST.*\n$/),

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ada } from '../exchange/records.ts';
 import { runCommand } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
-import { preload, startProcess } from '../support/processes.ts';
 
 const bread = { type: 'space', space_id: 'bread', creator_id: 'ada', title: 'Bread' };
 const hello = {
@@ -26,53 +25,32 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const toUtf16 = (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le');
 
-/** Imports the content of a file, or of standard input. */
-async function importContent(
-  source: string,
-  content: string | Buffer,
-  flags: string[] = [],
-  env: Record<string, string> = {},
-) {
+/** Imports the content of a file. */
+async function importContent(content: string | Buffer, flags: string[] = []) {
   const file = join(folder, 'data.ndjson');
   await writeFile(file, content);
-  const settings = { DATA_DIR, ...env };
-  if (source === 'file') return runCommand('commands/import', [file, ...flags], settings);
-  const script =
-    'node --import ./server/process/preload.js server/commands/import.ts - "$@" < "$0"';
-  await using running = startProcess('sh', ['-c', script, file, ...flags], settings);
-  return await running.result;
+  return runCommand('import', [file, ...flags], { DATA_DIR });
 }
 
-/**
- * Makes an import exit with 99 if it has used over 280 MB. Less than 200 MB is enough for lines of any length.
- *
- * Not with `resourceUsage().maxRSS`, which on Linux includes the memory of the process that has started this one.
- */
-const WITH_LITTLE_MEMORY = preload(`
-  import { peakResidentBytes } from '${new URL('../support/process-usage.ts', import.meta.url)}';
-  process.on('exit', () => {
-    if (peakResidentBytes(process.pid) > 280_000_000) process.exitCode = 99;
-  });`);
-
-const exportText = async () => (await runCommand('commands/export', [], { DATA_DIR })).stdout;
+const exportText = async () => (await runCommand('export', [], { DATA_DIR })).stdout;
 
 const NOTHING = 'Nothing was imported. Correct these lines, or skip them with --skip-bad.\n';
 
-describe.each(['file', 'pipe'])('An import from a %s', (source) => {
+describe('An import', () => {
   test('reads an export of texts with all line separators that texts may contain', async () => {
     const separators = '\n\r\r\n\t\u2028\u2029 ';
     const message = { ...hello, text: `one${separators}two` };
     const space = { ...bread, description: `one\n\u2028\u2029two` };
-    expect((await importContent(source, toNdjson([ada, space, message]))).stderr).toBe('');
+    expect((await importContent(toNdjson([ada, space, message]))).stderr).toBe('');
     const before = await exportText();
     expect(before).toContain('one\\n\\r\\r\\n\\t\u2028\u2029 two');
     await rm(DATA_DIR, { recursive: true });
-    expect(await importContent(source, before)).toMatchObject({ code: 0, stderr: '' });
+    expect(await importContent(before)).toMatchObject({ code: 0, stderr: '' });
     expect(await exportText()).toBe(before);
   });
 
   test('accepts a byte order mark at the beginning', async () => {
-    const { code, stdout } = await importContent(source, `\ufeff${toNdjson([ada, bread])}`);
+    const { code, stdout } = await importContent(`\ufeff${toNdjson([ada, bread])}`);
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^2 records added/),
@@ -80,7 +58,7 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
   });
 
   test('accepts a last line without a line break', async () => {
-    const { stdout } = await importContent(source, toNdjson([ada, bread]).trimEnd());
+    const { stdout } = await importContent(toNdjson([ada, bread]).trimEnd());
     expect(stdout).toMatch(/^2 records added/);
   });
 
@@ -89,28 +67,16 @@ describe.each(['file', 'pipe'])('An import from a %s', (source) => {
     ['Latin-1', Buffer.from(toNdjson([{ ...ada, bio: 'Grüße' }]), 'latin1')],
     ['a compressed file', Buffer.from('1f8b0800000000000003', 'hex')],
   ])('rejects %s instead of storing replacement characters', async (_, content) => {
-    const { code, stderr } = await importContent(source, content);
+    const { code, stderr } = await importContent(content);
     expect(code).toBe(1);
     expect(stderr.split('\n')[0]).toBe('line 1: is not UTF-8');
     expect(stderr.endsWith(NOTHING)).toBe(true);
     expect(await exportText()).toBe('');
   });
 
-  test('rejects a line of 100 MB in little memory, and skips it if asked', async () => {
-    const content = `${toNdjson([ada])}{"type":"user","bio":"${'x'.repeat(100_000_000)}"}\n${toNdjson([bread])}`;
-    const rejected = await importContent(source, content, [], WITH_LITTLE_MEMORY);
-    const reason = 'line 2: is longer than 262,144 bytes\n';
-    expect(rejected).toMatchObject({ code: 1, stderr: reason + NOTHING });
-    const skipped = await importContent(source, content, ['--skip-bad'], WITH_LITTLE_MEMORY);
-    expect(skipped).toMatchObject({ code: 0, stderr: reason });
-    expect(skipped.stdout).toMatch(/^2 records added, 0 were there already, 1 bad line skipped,/);
-    const repeated = await importContent(source, toNdjson([ada]));
-    expect(repeated.stdout).toMatch(/^0 records added, 1 was there already, 0 bad lines skipped,/);
-  });
-
   test('prints nothing of a line that changes the display of a terminal', async () => {
     const name = `\u001b[2J\u009b\u202e${'x'.repeat(1_000)}`;
-    const { code, stderr } = await importContent(source, toNdjson([{ ...ada, [name]: 1 }]));
+    const { code, stderr } = await importContent(toNdjson([{ ...ada, [name]: 1 }]));
     expect(code).toBe(1);
     expect(stderr).toMatch(/^line 1: has the unknown field \\u\{1b\}/);
     expect(stderr).not.toMatch(/[^\P{C}\n]/u);
@@ -124,8 +90,8 @@ test.each([
 ])('An import in a terminal erases its progress when it %s bad lines', async (_, flags) => {
   const file = join(folder, 'data.ndjson');
   await writeFile(file, `${toNdjson([ada])}{`);
-  const settings = { DATA_DIR, ...preload('process.stderr.isTTY = true') };
-  const { stderr } = await runCommand('commands/import', [file, ...flags], settings);
+  const args = [file, ...flags];
+  const { stderr } = await runCommand('import', args, { DATA_DIR }, '', { isTerminal: true });
   expect(stderr).toContain('\r2 lines\r\u001b[Kline 2: is not JSON\n');
 });
 
@@ -136,7 +102,7 @@ test('An import names a file that cannot be read', async () => {
     [missing]: `ENOENT: no such file or directory, open '${missing}'`,
   };
   for (const [file, reason] of Object.entries(reasons)) {
-    expect(await runCommand('commands/import', [file], { DATA_DIR })).toEqual({
+    expect(await runCommand('import', [file], { DATA_DIR })).toEqual({
       code: 1,
       stdout: '',
       stderr: `${file} cannot be read. ${reason}\n`,
@@ -145,18 +111,18 @@ test('An import names a file that cannot be read', async () => {
 });
 
 test('An import names the database', async () => {
-  const { stdout } = await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson([ada]));
+  const { stdout } = await runCommand('import', ['-'], { DATA_DIR }, toNdjson([ada]));
   expect(stdout.endsWith(` s. Database: DATA_DIR=${DATA_DIR}\n`)).toBe(true);
 });
 
 test.each([[[]], [['--skip-bad']]])(
   'An import rejects a backup with one line: %j',
   async (flags: string[]) => {
-    await runCommand('commands/import', ['-'], { DATA_DIR }, toNdjson([ada]));
+    await runCommand('import', ['-'], { DATA_DIR }, toNdjson([ada]));
     const backup = join(folder, 'backup.sqlite');
-    await runCommand('commands/backup', [backup], { DATA_DIR });
+    await runCommand('backup', [backup], { DATA_DIR });
     const args = [backup, ...flags];
-    expect(await runCommand('commands/import', args, { DATA_DIR })).toEqual({
+    expect(await runCommand('import', args, { DATA_DIR })).toEqual({
       code: 1,
       stdout: '',
       stderr: `${backup} is a backup or another database file, not an export. To restore a backup, see "Restore" in docs/operating.md.\n`,
@@ -171,27 +137,8 @@ test.each([
     'Nothing was imported. The import stopped after 100 bad lines, so there may be more. Correct these lines, or skip them with --skip-bad.',
   ],
 ])('An import of %i bad lines says whether there may be more', async (count, message) => {
-  const { stderr } = await importContent('file', 'bad\n'.repeat(count));
+  const { stderr } = await importContent('bad\n'.repeat(count));
   const lines = stderr.trimEnd().split('\n');
   expect(lines).toHaveLength(Math.min(count, 100) + 1);
   expect(lines.at(-1)).toBe(message);
-});
-
-test('An import lists many bad lines in little memory', async () => {
-  const LINES = 300_000;
-  const file = join(folder, 'bad.ndjson');
-  const { type, space_id, author_id, text } = hello;
-  const lines = Array.from({ length: LINES }, (_, i) =>
-    JSON.stringify({ type, space_id: `${space_id}${i}`, author_id, text }),
-  );
-  await writeFile(file, lines.join('\n'));
-  const script = `node --max-old-space-size=64 --import ./server/process/preload.js server/commands/import.ts --skip-bad "$0" 2>&1 | tail -n 2`;
-  await using running = startProcess('bash', ['-c', `set -o pipefail; ${script}`, file], {
-    DATA_DIR,
-  });
-  const { code, stdout } = await running.result;
-  expect(code, stdout).toBe(0);
-  expect(stdout).toMatch(
-    new RegExp(`^line ${LINES}: .* is not known\n0 records added, .* ${LINES} bad lines skipped`),
-  );
 });

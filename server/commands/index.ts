@@ -1,36 +1,25 @@
-interface Command {
-  /** The module in `server/`, without its extension. */
-  module: string;
-  /** The positional arguments as the usage shows them: `FROM TO`, `[OPTIONAL]` or `[ANY_NUMBER…]`. */
-  positionals: string;
-  /** Descriptions of the flags by their names. */
-  flags?: Record<string, string>;
-  summary: string;
-  details?: string;
-  /** Flags of Node.js. */
-  nodeFlags?: readonly string[];
-}
+import type { CommandEntry } from '../command-line/command.ts';
+import { isPackaged } from '../command-line/help.ts';
+import { EX_CONFIG, EX_TEMPFAIL } from '../process/exit-codes.js';
 
-/** Whether this module is compiled, as in the npm package. The repository has no compiled modules. */
-export const isPackaged = import.meta.filename.endsWith('.js');
-
-/** The commands of the program `space-service`. In the repository, each is also an npm script. */
+/** All commands of the program `space-service`. In the repository, each is also an npm script. */
 export const commands = {
   start: {
-    module: 'main',
     positionals: '',
     summary: 'Starts the server.',
     details: 'Settings are environment variables. Their defaults:',
     nodeFlags: ['--max-semi-space-size=8', '--max-old-space-size=256'],
+    load: async () => (await import('./start.ts')).start,
+    failureCode: EX_CONFIG,
+    temporaryFailureCode: EX_TEMPFAIL,
   },
   demo: {
-    module: 'commands/demo',
     positionals: '',
     summary: 'Starts a server with sample data in a temporary folder.',
     details: 'It prints curl commands to paste. It uses HOST and PORT, but no other settings.',
+    load: async () => (await import('./demo.ts')).demo,
   },
   import: {
-    module: 'commands/import',
     positionals: 'FILE.ndjson',
     flags: {
       'skip-bad': 'Imports valid lines and lists the others.',
@@ -39,86 +28,87 @@ export const commands = {
     summary: 'Adds users, spaces and messages to the database in DATA_DIR.',
     details: 'If the file is "-", it reads standard input.',
     nodeFlags: ['--max-semi-space-size=16', '--max-old-space-size=256'],
+    load: async () => (await import('./import.ts')).importFile,
   },
   export: {
-    module: 'commands/export',
     positionals: '[FILE.ndjson]',
     summary: 'Writes all data of the database, except sessions, reports and avatar files.',
     details: isPackaged
       ? 'Without a file, it writes to standard output: (umask 077; space-service export > FILE.ndjson)'
       : 'Without a file, it writes to standard output: (umask 077; npm run --silent export > FILE.ndjson)',
+    load: async () => (await import('./export.ts')).exportDatabase,
   },
   backup: {
-    module: 'commands/backup',
     positionals: 'FILE',
     summary: 'Copies the database in DATA_DIR, even while the server runs.',
     details: 'Avatars are separate files: copy DATA_DIR/avatars or the bucket, too.',
+    load: async () => (await import('./backup.ts')).backUp,
   },
   compact: {
-    module: 'commands/compact',
     positionals: '',
     summary: 'Rewrites the database in DATA_DIR, so that its files contain no deleted data.',
     details: 'Writers wait until it is done, so run it at a quiet time.',
+    load: async () => (await import('./compact.ts')).compact,
   },
   'set-password': {
-    module: 'commands/set-password',
     positionals: 'ADDRESS|USER_ID',
     summary: 'Sets the password of an account.',
     details: 'It asks for the password, or reads it from standard input. All sessions end.',
+    load: async () => (await import('./set-password.ts')).changePassword,
   },
   'set-email': {
-    module: 'commands/set-email',
     positionals: 'ADDRESS|USER_ID NEW_ADDRESS',
     summary: 'Changes the email address of an account.',
     details: 'The new address is not verified.',
+    load: async () => (await import('./accounts.ts')).changeEmail,
   },
   'verify-account': {
-    module: 'commands/verify-account',
     positionals: 'ADDRESS|USER_ID',
     summary: 'Marks an account as verified.',
+    load: async () => (await import('./accounts.ts')).verify,
   },
   'check-usernames': {
-    module: 'commands/check-usernames',
     positionals: '',
     summary: 'Lists usernames that the current rules would reject. They stay valid.',
+    load: async () => (await import('./check-usernames.ts')).checkUsernames,
   },
   reports: {
-    module: 'commands/reports',
     positionals: '[REPORT_ID…]',
     flags: { close: 'Closes the reports with these ids instead. Ids are accepted only with it.' },
     summary: 'Lists the open reports of users, the newest first.',
+    load: async () => (await import('./reports.ts')).listOrCloseReports,
   },
   'remove-space': {
-    module: 'commands/remove-space',
     positionals: 'SPACE_ID',
     summary: 'Deletes a space with its messages.',
+    load: async () => (await import('./takedowns.ts')).removeReportedSpace,
   },
   'remove-message': {
-    module: 'commands/remove-message',
     positionals: 'MESSAGE_ID',
     summary: 'Deletes a message.',
+    load: async () => (await import('./takedowns.ts')).removeReportedMessage,
   },
   'remove-avatar': {
-    module: 'commands/remove-avatar',
     positionals: 'ADDRESS|USER_ID',
     summary: 'Restores the default avatar of an account.',
+    load: async () => (await import('./accounts.ts')).removeAvatar,
   },
   'suspend-account': {
-    module: 'commands/suspend-account',
     positionals: 'ADDRESS|USER_ID',
     summary: "Ends an account's sessions, rejects logins, and hides its profile and spaces.",
+    load: async () => (await import('./accounts.ts')).suspend,
   },
   'restore-account': {
-    module: 'commands/restore-account',
     positionals: 'ADDRESS|USER_ID',
     summary: 'Ends the suspension of an account.',
+    load: async () => (await import('./accounts.ts')).restore,
   },
   'delete-account': {
-    module: 'commands/delete-account',
     positionals: 'ADDRESS|USER_ID',
     summary: 'Deletes a suspended account and everything in it.',
+    load: async () => (await import('./accounts.ts')).deleteAccount,
   },
-} as const satisfies Record<string, Command>;
+} as const satisfies Record<string, CommandEntry>;
 
 export type CommandName = keyof typeof commands;
 
@@ -126,6 +116,7 @@ export function isCommand(name: string): name is CommandName {
   return Object.hasOwn(commands, name);
 }
 
-export function command(name: CommandName): Command {
+/** Returns the entry of a command, with its optional fields. */
+export function entryOf(name: CommandName): CommandEntry {
   return commands[name];
 }

@@ -63,7 +63,7 @@ test('an upgrade keeps usernames that now look alike or break a rule, and lists 
     // It still looks like `ſun`, whose stored skeleton has a suffix.
     expect(await claim('fun')).toBe('409 username_taken');
 
-    const output = await completeCommand('commands/check-usernames', [], { DATA_DIR: dataDir });
+    const output = await completeCommand('check-usernames', [], { DATA_DIR: dataDir });
     expect(output.trim().split('\n')).toEqual([
       'u2 "ſun": It looks like another username.',
       expect.stringMatching(/^u4 "ада_": A username does not end with /),
