@@ -1,5 +1,5 @@
 import { type Compilable, type CompiledQuery, type RawBuilder, sql } from 'kysely';
-import type { Database, Engine } from './engine.ts';
+import type { Database } from './engine.ts';
 
 /** The TypeScript type of the values for each SQL type of a parameter. */
 interface ParameterTypes {
@@ -15,47 +15,39 @@ type Values<T extends Types> = { [Name in keyof T]: ParameterTypes[T[Name]] };
 type Placeholders<T extends Types> = { [Name in keyof T]: RawBuilder<ParameterTypes[T[Name]]> };
 
 type Build<T extends Types, Row> = (
-  engine: Engine,
+  db: Database,
   placeholders: Placeholders<T>,
 ) => Compilable<Row> | RawBuilder<Row>;
 
 type BuildMany<T extends Types, Row> = (
-  engine: Engine,
+  db: Database,
   rows: readonly Placeholders<T>[],
 ) => Compilable<Row> | RawBuilder<Row>;
 
 /**
- * Returns a function that runs a query on `engine.db` or in a transaction. The query is compiled once per engine,
- * because compiling takes longer than running most queries.
+ * Returns a function that runs a query. The query is compiled once per kind of database, because compiling takes longer
+ * than running most queries.
  * @param types the parameters' names and types
  */
-export function prepareRead<const T extends Types, Row>(
+export function prepare<const T extends Types, Row>(
   types: T,
   build: Build<T, Row>,
-): (engine: Engine, values: Values<T>, db?: Database) => Promise<Row[]> {
-  const run = prepare(types, build);
-  return (engine, values, db = engine.db) => run(engine, values, db);
-}
-
-/** Like `prepareRead`, but for a statement that writes. The caller must pass a transaction or database. */
-export function prepareWrite<const T extends Types, Row>(
-  types: T,
-  build: Build<T, Row>,
-): (engine: Engine, values: Values<T>, db: Database) => Promise<Row[]> {
-  return prepare(types, build);
+): (db: Database, values: Values<T>) => Promise<Row[]> {
+  const run = prepareRows<T, Row>(types, 1, (db, [row]) => build(db, row as Placeholders<T>));
+  return (db, values) => run(db, [values]);
 }
 
 /**
- * Like `prepareRead`, but for a list of any length, such as the ids of rows. The query runs once for up to
+ * Like `prepare`, but for a read with a list of any length, such as the ids of rows. The query runs once for up to
  * MAX_ROWS_PER_STATEMENT elements, and the results are concatenated.
  * @param build is called with placeholders for each element. The query must ignore repeated elements.
  */
 export function prepareReadMany<const T extends Types, Row>(
   types: T,
   build: BuildMany<T, Row>,
-): (engine: Engine, list: readonly Values<T>[], db?: Database) => Promise<Row[]> {
+): (db: Database, list: readonly Values<T>[]) => Promise<Row[]> {
   const statements = prepareSizes(types, build);
-  return async (engine, list, db = engine.db) => {
+  return async (db, list) => {
     const results: Row[][] = [];
     for (let next = 0; next < list.length; ) {
       const part = list.slice(next, next + MAX_ROWS_PER_STATEMENT);
@@ -65,28 +57,28 @@ export function prepareReadMany<const T extends Types, Row>(
         (each) => each.size >= part.length,
       ) as SizedStatement<T, Row>;
       while (part.length < size) part.push(part[0] as Values<T>);
-      results.push(await run(engine, part, db));
+      results.push(await run(db, part));
     }
     return results.flat();
   };
 }
 
 /**
- * Like `prepareWrite`, but for any number of rows. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at once, in
+ * Like `prepare`, but for a write of any number of rows. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at once, in
  * their order, and the results are concatenated.
  * @param build is called with placeholders for each row
  */
 export function prepareWriteMany<const T extends Types, Row>(
   types: T,
   build: BuildMany<T, Row>,
-): (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]> {
+): (db: Database, rows: readonly Values<T>[]) => Promise<Row[]> {
   const statements = prepareSizes(types, build);
-  return async (engine, rows, db) => {
+  return async (db, rows) => {
     const results: Row[][] = [];
     let next = 0;
     for (const { size, run } of statements) {
       for (; rows.length - next >= size; next += size) {
-        results.push(await run(engine, rows.slice(next, next + size), db));
+        results.push(await run(db, rows.slice(next, next + size)));
       }
     }
     return results.flat();
@@ -106,7 +98,7 @@ export const MAX_ROWS_PER_STATEMENT = 256;
 /** A statement for a fixed number of rows. */
 interface SizedStatement<T extends Types, Row> {
   size: number;
-  run: (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]>;
+  run: (db: Database, rows: readonly Values<T>[]) => Promise<Row[]>;
 }
 
 /**
@@ -124,13 +116,6 @@ function prepareSizes<T extends Types, Row>(
   return statements;
 }
 
-function prepare<T extends Types, Row>(types: T, build: Build<T, Row>) {
-  const run = prepareRows<T, Row>(types, 1, (engine, [row]) =>
-    build(engine, row as Placeholders<T>),
-  );
-  return (engine: Engine, values: Values<T>, db: Database) => run(engine, [values], db);
-}
-
 /** Marks a parameter of a compiled query. Replaced by its value when the query runs. */
 class NamedParameter {
   readonly row: number;
@@ -146,14 +131,16 @@ function prepareRows<T extends Types, Row>(
   types: T,
   rowCount: number,
   build: BuildMany<T, Row>,
-): (engine: Engine, rows: readonly Values<T>[], db: Database) => Promise<Row[]> {
-  const compiled = new WeakMap<Engine, CompiledQuery<Row>>();
-  return async (engine, rows, db) => {
-    let query = compiled.get(engine);
+): (db: Database, rows: readonly Values<T>[]) => Promise<Row[]> {
+  // By the class of the dialect's adapter, because each kind of database has its own SQL.
+  const compiled = new Map<unknown, CompiledQuery<Row>>();
+  return async (db, rows) => {
+    const dialect = db.getExecutor().adapter.constructor;
+    let query = compiled.get(dialect);
     if (!query) {
       const placeholders = Array.from({ length: rowCount }, (_, row) => placeholdersOf(types, row));
-      query = build(engine, placeholders).compile(engine.db);
-      compiled.set(engine, query);
+      query = build(db, placeholders).compile(db);
+      compiled.set(dialect, query);
     }
     const parameters = query.parameters.map((each) =>
       each instanceof NamedParameter ? rows[each.row]?.[each.name] : each,

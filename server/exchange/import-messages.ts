@@ -16,7 +16,7 @@ const insertMessages = prepareWriteMany(
     word_count: 'bigint',
     created_at: 'text',
   },
-  ({ db }, rows) =>
+  (db, rows) =>
     db
       .insertInto('messages')
       .values(rows)
@@ -28,7 +28,7 @@ export async function addMessages(
   run: ImportRun,
   records: readonly Line<MessageRecord>[],
 ): Promise<void> {
-  const { engine, trx, report } = run;
+  const { trx, report } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'author_id');
   const resolved = convertLines(report, records, (record) => {
@@ -55,13 +55,13 @@ export async function addMessages(
       created_at: timeOrNow(record.created_at),
     };
   });
-  const added = await insertMessages(engine, contentsOf(valid), trx);
+  const added = await insertMessages(trx, contentsOf(valid));
   countRecords(report, valid.length, added.length);
 }
 
 const insertAppreciations = prepareWriteMany(
   { message_pk: 'bigint', user_pk: 'bigint', author_pk: 'bigint', created_at: 'text' },
-  ({ db }, rows) =>
+  (db, rows) =>
     db
       .insertInto('appreciations')
       .values(rows)
@@ -73,7 +73,7 @@ export async function addAppreciations(
   run: ImportRun,
   records: readonly Line<AppreciationRecord>[],
 ): Promise<void> {
-  const { engine, trx, report } = run;
+  const { trx, report } = run;
   const users = await findUsers(run, records, 'user_id');
   const messages = await findMessages(run, records);
   const valid = convertLines(report, records, (record) => {
@@ -89,6 +89,6 @@ export async function addAppreciations(
       created_at: timeOrNow(record.created_at),
     };
   });
-  const added = await insertAppreciations(engine, contentsOf(valid), trx);
+  const added = await insertAppreciations(trx, contentsOf(valid));
   countRecords(report, valid.length, added.length);
 }

@@ -14,7 +14,7 @@ export const insertParticipations = prepareWriteMany(
     left_at: 'nullable text',
     removed_at: 'nullable text',
   },
-  ({ db }, rows) =>
+  (db, rows) =>
     db
       .insertInto('participations')
       .values(rows)
@@ -26,7 +26,7 @@ export async function addParticipants(
   run: ImportRun,
   records: readonly Line<ParticipantRecord>[],
 ): Promise<void> {
-  const { engine, trx, report } = run;
+  const { trx, report } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'user_id');
   const valid = convertLines(report, records, (record) => {
@@ -49,10 +49,9 @@ export async function addParticipants(
     };
   });
   const rows = valid.flatMap(({ content }) => content ?? []);
-  const added = await insertParticipations(engine, rows, trx);
+  const added = await insertParticipations(trx, rows);
   countRecords(report, valid.length, added.length);
   await enqueueSpaces(
-    engine,
     trx,
     added.map(({ space_pk }) => space_pk),
   );
@@ -60,7 +59,7 @@ export async function addParticipants(
 
 const selectParticipations = prepareReadMany(
   { space_pk: 'bigint', user_pk: 'bigint' },
-  ({ db }, rows) => {
+  (db, rows) => {
     const pairs = rows.map(({ space_pk, user_pk }) => sql`(${space_pk}, ${user_pk})`);
     return db
       .selectFrom('participations')
@@ -76,11 +75,11 @@ export interface Participations {
 
 /** Returns the pairs in `wanted` that are participations in the database. */
 export async function findParticipations(
-  { engine, trx }: ImportRun,
+  { trx }: ImportRun,
   wanted: readonly { space_pk: number; user_pk: number }[],
 ): Promise<Participations> {
   const keyOf = (each: { space_pk: number; user_pk: number }) => `${each.space_pk} ${each.user_pk}`;
-  const rows = await selectParticipations(engine, wanted, trx);
+  const rows = await selectParticipations(trx, wanted);
   const found = new Set(rows.map(keyOf));
   return { has: (pair) => found.has(keyOf(pair)) };
 }

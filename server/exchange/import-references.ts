@@ -4,7 +4,7 @@ import { BadLineError } from './records.ts';
 
 // Finds the rows that the records of a batch refer to by their public ids.
 
-const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
+const selectUsers = prepareReadMany({ user_id: 'text' }, (db, rows) =>
   db
     .selectFrom('users')
     .select(['user_id', 'pk'])
@@ -16,17 +16,17 @@ const selectUsers = prepareReadMany({ user_id: 'text' }, ({ db }, rows) =>
  * @param field the field of the records that contains the `user_id`
  */
 export async function findUsers<Field extends string>(
-  { engine, trx, existing }: ImportRun,
+  { trx, existing }: ImportRun,
   records: readonly Line<Record<Field, string>>[],
   field: Field,
 ): Promise<Map<string, number>> {
   const wanted = records.map(({ content }) => ({ user_id: content[field] }));
-  const rows = await selectUsers(engine, wanted, trx);
+  const rows = await selectUsers(trx, wanted);
   const allowed = rows.filter(({ pk }) => pk > existing.users);
   return new Map(allowed.map(({ user_id, pk }) => [user_id, pk]));
 }
 
-const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
+const selectSpaces = prepareReadMany({ space_id: 'text' }, (db, rows) =>
   db
     .selectFrom('spaces')
     .select(['space_id', 'pk', 'creator_pk'])
@@ -35,15 +35,15 @@ const selectSpaces = prepareReadMany({ space_id: 'text' }, ({ db }, rows) =>
 
 /** Returns each known space that the records refer to, by `space_id`. */
 export async function findSpaces(
-  { engine, trx, existing }: ImportRun,
+  { trx, existing }: ImportRun,
   records: readonly Line<{ space_id: string }>[],
 ): Promise<Map<string, { pk: number; creator_pk: number }>> {
-  const rows = await selectSpaces(engine, contentsOf(records), trx);
+  const rows = await selectSpaces(trx, contentsOf(records));
   const allowed = rows.filter(({ pk }) => pk > existing.spaces);
   return new Map(allowed.map((row) => [row.space_id, row]));
 }
 
-const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
+const selectMessages = prepareReadMany({ message_id: 'text' }, (db, rows) =>
   db
     .selectFrom('messages')
     .select(['message_id', 'pk', 'author_pk'])
@@ -52,10 +52,10 @@ const selectMessages = prepareReadMany({ message_id: 'text' }, ({ db }, rows) =>
 
 /** Returns each known message that the records refer to, by `message_id`. */
 export async function findMessages(
-  { engine, trx, existing }: ImportRun,
+  { trx, existing }: ImportRun,
   records: readonly Line<{ message_id: string }>[],
 ): Promise<Map<string, { pk: number; author_pk: number }>> {
-  const rows = await selectMessages(engine, contentsOf(records), trx);
+  const rows = await selectMessages(trx, contentsOf(records));
   const allowed = rows.filter(({ pk }) => pk > existing.messages);
   return new Map(allowed.map((row) => [row.message_id, row]));
 }

@@ -1,4 +1,4 @@
-import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import type { DatabaseTransaction } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import { BadLineError } from './records.ts';
 
@@ -17,7 +17,6 @@ export interface BadLine {
 
 /** The state of a running import. */
 export interface ImportRun {
-  engine: Engine;
   trx: DatabaseTransaction;
   report: ImportReport;
   /** Records can refer only to users, spaces and messages with a higher `pk`: those that this import has added. */

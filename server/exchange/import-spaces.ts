@@ -22,7 +22,7 @@ const insertSpaces = prepareWriteMany(
     participant_count: 'bigint',
     created_at: 'text',
   },
-  ({ db }, rows) =>
+  (db, rows) =>
     db
       .insertInto('spaces')
       .values(
@@ -39,15 +39,14 @@ export async function addSpaces(
   run: ImportRun,
   records: readonly Line<SpaceRecord>[],
 ): Promise<void> {
-  const { engine, trx, report } = run;
+  const { trx, report } = run;
   const creators = await findUsers(run, records, 'creator_id');
   const valid = convertLines(report, records, (record) =>
     spaceOf(record, requireKnown(creators, record.creator_id, 'creator_id')),
   );
   const rows = await insertSpaces(
-    engine,
-    valid.map(({ content }) => content.row),
     trx,
+    valid.map(({ content }) => content.row),
   );
   countRecords(report, valid.length, rows.length);
 
@@ -68,10 +67,9 @@ export async function addSpaces(
     });
     tags.push({ spacePk: pk, tags: content.tags });
   }
-  await insertParticipations(engine, participations, trx);
+  await insertParticipations(trx, participations);
   await addTags(run, tags);
   await enqueueSpaces(
-    engine,
     trx,
     rows.map(({ pk }) => pk),
   );

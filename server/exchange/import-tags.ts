@@ -14,7 +14,7 @@ export interface ImportedTags {
 
 const insertSpaceTags = prepareWriteMany(
   { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
-  ({ db }, rows) => db.insertInto('space_tags').values(rows),
+  (db, rows) => db.insertInto('space_tags').values(rows),
 );
 
 /** Sets the tags of spaces that have none yet. */
@@ -34,52 +34,52 @@ export async function addTags(
       tag_name: name,
     })),
   );
-  await insertSpaceTags(run.engine, rows, run.trx);
+  await insertSpaceTags(run.trx, rows);
 }
 
-const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, ({ db }, rows) =>
+const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, (db, rows) =>
   db
     .selectFrom('tags')
     .select(['tag_id', 'tag_key'])
     .where('tag_key', 'in', columnOf(rows, 'tag_key')),
 );
 
-const selectTagsById = prepareReadMany({ tag_id: 'bigint' }, ({ db }, rows) =>
+const selectTagsById = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
   db.selectFrom('tags').select('tag_id').where('tag_id', 'in', columnOf(rows, 'tag_id')),
 );
 
-const insertTagsWithIds = prepareWriteMany({ tag_id: 'bigint', tag_key: 'text' }, ({ db }, rows) =>
+const insertTagsWithIds = prepareWriteMany({ tag_id: 'bigint', tag_key: 'text' }, (db, rows) =>
   db.insertInto('tags').values(rows),
 );
 
-const insertTags = prepareWriteMany({ tag_key: 'text' }, ({ db }, rows) =>
+const insertTags = prepareWriteMany({ tag_key: 'text' }, (db, rows) =>
   db.insertInto('tags').values(rows).returning(['tag_id', 'tag_key']),
 );
 
 /** Adds the tags that do not exist, in the order of the spaces. Returns the id of each tag by its key. */
 async function addMissingTags(
-  { engine, trx }: ImportRun,
+  { trx }: ImportRun,
   spaces: readonly ImportedTags[],
 ): Promise<Map<string, number>> {
   const keys = new Set(spaces.flatMap(({ names }) => names.map(({ key }) => key)));
   const wantedKeys = Array.from(keys, (tag_key) => ({ tag_key }));
-  const existing = await selectTagsByKey(engine, wantedKeys, trx);
+  const existing = await selectTagsByKey(trx, wantedKeys);
   const ids = new Map(existing.map(({ tag_id, tag_key }) => [tag_key, tag_id]));
 
   const wantedIds = spaces
     .flatMap(({ requestedIds }) => requestedIds)
     .filter(({ tag_key }) => !ids.has(tag_key));
-  const takenTags = await selectTagsById(engine, wantedIds, trx);
+  const takenTags = await selectTagsById(trx, wantedIds);
   const takenIds = new Set(takenTags.map(({ tag_id }) => tag_id));
 
   let withId: { tag_id: number; tag_key: string }[] = [];
   // These keys follow those of `withId` in the file. `flush` inserts them in the same order.
   const withoutId = new Set<string>();
   const flush = async () => {
-    await insertTagsWithIds(engine, withId, trx);
+    await insertTagsWithIds(trx, withId);
     withId = [];
     const newKeys = Array.from(withoutId, (tag_key) => ({ tag_key }));
-    for (const { tag_id, tag_key } of await insertTags(engine, newKeys, trx)) {
+    for (const { tag_id, tag_key } of await insertTags(trx, newKeys)) {
       ids.set(tag_key, tag_id);
       takenIds.add(tag_id);
     }

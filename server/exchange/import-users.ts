@@ -18,7 +18,7 @@ const selectConflicting = prepareReadMany(
     email_key: 'text',
     avatar: 'nullable text',
   },
-  ({ db }, rows) =>
+  (db, rows) =>
     db
       .selectFrom('users')
       .select(['user_id', 'username_key', 'username_skeleton', 'email_key', 'avatar'])
@@ -55,10 +55,10 @@ const insertUsers = prepareWriteMany(
     updated_at: 'text',
     suspended_at: 'nullable text',
   },
-  ({ db }, rows) => db.insertInto('users').values(rows),
+  (db, rows) => db.insertInto('users').values(rows),
 );
 
-const deleteDiscardedAvatars = prepareWriteMany({ avatar: 'text' }, ({ db }, rows) =>
+const deleteDiscardedAvatars = prepareWriteMany({ avatar: 'text' }, (db, rows) =>
   db.deleteFrom('discarded_avatars').where('avatar', 'in', columnOf(rows, 'avatar')),
 );
 
@@ -66,10 +66,10 @@ export async function addUsers(
   run: ImportRun,
   records: readonly Line<UserRecord>[],
 ): Promise<void> {
-  const { engine, trx, report } = run;
+  const { trx, report } = run;
   const parsed = convertLines(report, records, userOf);
   const rows = parsed.map(({ content }) => content.row);
-  const existing = new ExistingUsers(await selectConflicting(engine, rows, trx));
+  const existing = new ExistingUsers(await selectConflicting(trx, rows));
   const valid = convertLines(report, parsed, ({ row, hasId, isOld }) => {
     if (hasId ? existing.hasId(row.user_id) : existing.hasEmail(row.email_key)) return undefined;
     if (isOld && existing.hasSkeleton(row.username_skeleton)) {
@@ -85,10 +85,10 @@ export async function addUsers(
     return row;
   });
   const added = valid.flatMap(({ content }) => content ?? []);
-  await insertUsers(engine, added, trx);
+  await insertUsers(trx, added);
   // An avatar is discarded if the user was deleted after the export. Housekeeping must not remove its file any more.
   const avatars = added.flatMap(({ avatar }) => (avatar === null ? [] : { avatar }));
-  await deleteDiscardedAvatars(engine, avatars, trx);
+  await deleteDiscardedAvatars(trx, avatars);
   countRecords(report, valid.length, added.length);
 }
 

@@ -13,12 +13,12 @@ import { sliceTerm } from './slices.ts';
 
 /** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  const { removed, added } = await replaceRows(engine, db, [spacePk]);
+  const { removed, added } = await replaceRows(db, [spacePk]);
   if (removed.length > 0) await engine.wordIndex.remove(db, removed);
   if (added.length > 0) await engine.wordIndex.add(db, added);
 }
 
-const readSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
+const readSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
@@ -35,7 +35,7 @@ const readSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
     .where('spaces.pk', 'in', columnOf(rows, 'pk')),
 );
 
-const readTagsOfSpaces = prepareReadMany({ pk: 'bigint' }, ({ db }, rows) =>
+const readTagsOfSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('space_tags')
     .select(['space_pk', 'tag_id', 'tag_name'])
@@ -54,13 +54,13 @@ const insertDocuments = prepareWriteMany(
     head: 'text',
     tail: 'text',
   },
-  ({ db }, rows) =>
+  (db, rows) =>
     db
       .insertInto('public_spaces')
       .values(rows.map((row) => ({ ...row, revision: currentRevision }))),
 );
 
-const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ db }, rows) =>
+const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db, rows) =>
   db.insertInto('tag_hits').values(rows),
 );
 
@@ -70,19 +70,18 @@ const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ d
  * @returns the changes to make in the word index
  */
 export async function replaceRows(
-  engine: Engine,
   db: Database,
   spacePks: readonly number[],
 ): Promise<DocumentChanges> {
-  const removed = await deleteRows(engine, db, spacePks);
+  const removed = await deleteRows(db, spacePks);
   const pks = spacePks.map((pk) => ({ pk }));
-  const found = await readSpaces(engine, pks, db);
+  const found = await readSpaces(db, pks);
   const spaces = found
     .filter(({ visibility, suspended_at }) => visibility === 'public' && suspended_at === null)
     .map((row) => ({ key: documentKey(row.pk, row.participant_count), row }))
     // The tables and the word index are written faster in the order of their keys.
     .sort((a, b) => a.key - b.key);
-  const tags = Map.groupBy(await readTagsOfSpaces(engine, pks, db), ({ space_pk }) => space_pk);
+  const tags = Map.groupBy(await readTagsOfSpaces(db, pks), ({ space_pk }) => space_pk);
   const rows = spaces.map(({ key, row }) => {
     const { head, tail } = fragmentsOf(row, tags.get(row.pk) ?? []);
     return {
@@ -95,22 +94,22 @@ export async function replaceRows(
       tail,
     };
   });
-  await insertDocuments(engine, rows, db);
+  await insertDocuments(db, rows);
   const tagHits = spaces.flatMap(({ key, row }) =>
     (tags.get(row.pk) ?? []).map(({ tag_id }) => ({ tag_id, key })),
   );
-  await insertTagHits(engine, tagHits, db);
+  await insertTagHits(db, tagHits);
   return { removed, added: spaces.map(({ key, row }) => documentOf(row, key)) };
 }
 
-const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, ({ db }, rows) =>
+const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, (db, rows) =>
   db
     .deleteFrom('public_spaces')
     .where('space_pk', 'in', columnOf(rows, 'pk'))
     .returning(['key', 'head', 'tail']),
 );
 
-const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ db }, rows) => {
+const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db, rows) => {
   const pairs = rows.map(({ tag_id, key }) => sql`(${tag_id}, ${key})`);
   return db
     .deleteFrom('tag_hits')
@@ -121,21 +120,16 @@ const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, ({ d
  * Removes spaces from the search index, except from the word index. Skips those that are not indexed.
  * @returns the documents to remove from the word index
  */
-async function deleteRows(
-  engine: Engine,
-  db: Database,
-  spacePks: readonly number[],
-): Promise<IndexedDocument[]> {
+async function deleteRows(db: Database, spacePks: readonly number[]): Promise<IndexedDocument[]> {
   const deleted = await deleteDocuments(
-    engine,
-    spacePks.map((pk) => ({ pk })),
     db,
+    spacePks.map((pk) => ({ pk })),
   );
   const indexed = deleted.map((row) => ({ key: row.key, values: readFragments(row) }));
   const tagHits = indexed.flatMap(({ key, values }) =>
     values.tags.map(({ tag_id }) => ({ tag_id, key })),
   );
-  await deleteTagHits(engine, tagHits, db);
+  await deleteTagHits(db, tagHits);
   return indexed.map(({ key, values }) => documentOf(values, key));
 }
 

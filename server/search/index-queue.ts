@@ -10,7 +10,7 @@ import { documentKey } from './keys.ts';
  */
 const INDEX_BATCH_SIZE = 5_000;
 
-const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, ({ db }, rows) =>
+const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, (db, rows) =>
   db
     .insertInto('spaces_to_index')
     .columns(['space_pk'])
@@ -19,13 +19,9 @@ const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, ({ db }, row
 );
 
 /** Enqueues spaces for `indexQueuedSpaces`. The queue is a table, because an import may change millions of spaces. */
-export async function enqueueSpaces(
-  engine: Engine,
-  db: Database,
-  spacePks: readonly number[],
-): Promise<void> {
+export async function enqueueSpaces(db: Database, spacePks: readonly number[]): Promise<void> {
   const rows = Array.from(new Set(spacePks), (space_pk) => ({ space_pk }));
-  await insertQueuedSpaces(engine, rows, db);
+  await insertQueuedSpaces(db, rows);
 }
 
 /**
@@ -39,11 +35,11 @@ export async function indexQueuedSpaces(
   db: Database,
   onProgress: (spaces: number) => void = () => {},
 ): Promise<number> {
-  await computeQueuedKeys(engine, db);
+  await computeQueuedKeys(db);
   let spaces = 0;
   await engine.wordIndex.changeMany(
     db,
-    writeQueuedDocuments(engine, db, (count) => {
+    writeQueuedDocuments(db, (count) => {
       spaces += count;
       onProgress(spaces);
     }),
@@ -53,7 +49,6 @@ export async function indexQueuedSpaces(
 
 /** Yields the changes of the word index for all queued spaces, and empties the queue. */
 async function* writeQueuedDocuments(
-  engine: Engine,
   db: Database,
   onBatch: (spaces: number) => void,
 ): AsyncGenerator<DocumentChanges> {
@@ -71,7 +66,6 @@ async function* writeQueuedDocuments(
     if (!last) break;
     after = last.key as number;
     yield await replaceRows(
-      engine,
       db,
       batch.map(({ space_pk }) => space_pk),
     );
@@ -80,7 +74,7 @@ async function* writeQueuedDocuments(
   await db.deleteFrom('spaces_to_index').execute();
 }
 
-const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' }, ({ db }, rows) =>
+const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' }, (db, rows) =>
   db
     .insertInto('spaces_to_index')
     .values(rows)
@@ -90,7 +84,7 @@ const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' },
 );
 
 /** Sets the keys of all queued spaces. They depend on the final participant counts. */
-async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
+async function computeQueuedKeys(db: Database): Promise<void> {
   for (let after = 0; ; ) {
     // The limit is in the subquery, because a database without statistics about the new rows may join all of them.
     const batch = await db
@@ -114,6 +108,6 @@ async function computeQueuedKeys(engine: Engine, db: Database): Promise<void> {
       space_pk,
       key: documentKey(space_pk, participant_count),
     }));
-    await updateQueuedKeys(engine, keys, db);
+    await updateQueuedKeys(db, keys);
   }
 }

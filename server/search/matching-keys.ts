@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Database } from '../database/engine.ts';
-import { prepareRead } from '../database/prepared.ts';
+import { prepare } from '../database/prepared.ts';
 import type { WordQuery, WordReader } from '../database/word-index.ts';
 import type { AvatarResources } from '../resources.ts';
 import { type Budget, estimateEntries } from './budget.ts';
@@ -83,12 +83,12 @@ function lastKeyAtLimit(keys: number[], limit: number): number | undefined {
   return keys.length < limit ? undefined : keys.at(-1);
 }
 
-const selectMaxSpacePk = prepareRead({}, ({ db }) =>
+const selectMaxSpacePk = prepare({}, (db) =>
   db.selectFrom('public_spaces').select(({ fn }) => fn.max('space_pk').as('pk')),
 );
 
 /** Returns the `pk` of the newest public space; 0 if there is none. */
-async function readMaxSpacePk({ resources, db }: KeySearch): Promise<number> {
-  const [row] = await selectMaxSpacePk(resources.engine, {}, db);
+async function readMaxSpacePk({ db }: KeySearch): Promise<number> {
+  const [row] = await selectMaxSpacePk(db, {});
   return row?.pk ?? 0;
 }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Engine } from '../database/engine.ts';
-import { prepareRead } from '../database/prepared.ts';
+import { prepare } from '../database/prepared.ts';
 
-const selectVersions = prepareRead({}, ({ db }) =>
+const selectVersions = prepare({}, (db) =>
   db
     .selectFrom(['search_revision', 'dictionary'])
     .select(['search_revision.value as revision', 'dictionary.version as dictionary']),
@@ -21,7 +21,7 @@ export interface SearchVersions {
 
 /** Returns the versions as of the last committed write of any process. */
 export async function currentVersions(engine: Engine): Promise<SearchVersions> {
-  const [row] = await selectVersions(engine, {});
+  const [row] = await selectVersions(engine.db, {});
   if (!row) throw new Error('The table search_revision or dictionary is empty.');
   return row;
 }

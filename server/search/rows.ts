@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
-import { prepareRead, prepareReadMany } from '../database/prepared.ts';
+import { prepare, prepareReadMany } from '../database/prepared.ts';
 import type { AvatarResources } from '../resources.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
@@ -15,16 +15,16 @@ export interface FoundRow {
 
 /** Returns the spaces with this title key and a key greater than `after`, in the order of their keys. */
 export async function readRowsByTitle(
-  { engine, avatars }: AvatarResources,
+  { avatars }: Pick<AvatarResources, 'avatars'>,
   db: Database,
   titleKey: string,
   after: number,
   limit: number,
 ): Promise<FoundRow[]> {
-  return readByTitle(engine, { titleKey, after, limit, avatarBaseUrl: avatars.baseUrl }, db);
+  return readByTitle(db, { titleKey, after, limit, avatarBaseUrl: avatars.baseUrl });
 }
 
-const readByTitle = prepareRead(
+const readByTitle = prepare(
   { titleKey: 'text', after: 'bigint', limit: 'bigint', avatarBaseUrl: 'text' },
   (_, { titleKey, after, limit, avatarBaseUrl }) => sql<FoundRow>`
     ${selectRows(avatarBaseUrl)}
@@ -35,12 +35,12 @@ const readByTitle = prepareRead(
 
 /** Returns the spaces with these keys, by key. Missing spaces are omitted. */
 export async function readRows(
-  { engine, avatars }: AvatarResources,
+  { avatars }: Pick<AvatarResources, 'avatars'>,
   db: Database,
   keys: readonly number[],
 ): Promise<Map<number, FoundRow>> {
   const wanted = keys.map((key) => ({ key, avatarBaseUrl: avatars.baseUrl }));
-  const rows = await readByKeys(engine, wanted, db);
+  const rows = await readByKeys(db, wanted);
   return new Map(rows.map((row) => [row.key, row]));
 }
 

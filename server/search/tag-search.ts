@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
-import { prepareRead } from '../database/prepared.ts';
+import { prepare } from '../database/prepared.ts';
 import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { tagKey } from '../text/words/fold.ts';
@@ -29,11 +29,12 @@ export async function searchTag(
 ): Promise<Page<SearchResultJson>> {
   const [after, firstRevision] = (position as TagPosition | undefined) ?? [-1, revision];
   const candidates = position ? MAX_CANDIDATES : limit + 1;
-  const hits = await readHits(
-    engine,
-    { tag: tagKey(tag), after, candidates, avatarBaseUrl: avatars.baseUrl },
-    db,
-  );
+  const hits = await readHits(db, {
+    tag: tagKey(tag),
+    after,
+    candidates,
+    avatarBaseUrl: avatars.baseUrl,
+  });
   const unchanged = hits.filter((hit) => hit.revision < firstRevision).slice(0, limit + 1);
   const page = pageOf(unchanged, limit, ({ key }) => [key, firstRevision]);
   const last = hits.at(-1);
@@ -44,7 +45,7 @@ export async function searchTag(
   };
 }
 
-const readHits = prepareRead(
+const readHits = prepare(
   { tag: 'text', after: 'bigint', candidates: 'bigint', avatarBaseUrl: 'text' },
   (_, { tag, after, candidates, avatarBaseUrl }) => sql<{
     key: number;

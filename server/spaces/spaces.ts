@@ -57,7 +57,7 @@ export async function createSpace(
         removed_at: null,
       })
       .execute();
-    await setTags(engine, trx, pk, tags);
+    await setTags(trx, pk, tags);
     if (tags.length > 0) await assertTagQuota(trx, quotas, caller);
     await indexSpace(engine, trx, pk);
     return describeSpace(trx, avatars, pk, caller);
@@ -97,7 +97,7 @@ export async function updateSpace(
     let formerTags: number[] = [];
     if (update.tags) {
       const tags = parseTags(update.tags);
-      formerTags = await setTags(engine, trx, pk, tags);
+      formerTags = await setTags(trx, pk, tags);
       // An imported account that has more tags can still remove some.
       if (tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
     }

@@ -1,5 +1,5 @@
-import type { Database, Engine } from '../database/engine.ts';
-import { prepareWrite } from '../database/prepared.ts';
+import type { Database } from '../database/engine.ts';
+import { prepare } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 import { CONTROLS } from '../text/characters.ts';
 import { tagKey } from '../text/words/fold.ts';
@@ -31,11 +31,11 @@ export function parseTags(names: readonly string[]): TagName[] {
   return [...tags.values()];
 }
 
-const deleteSpaceTags = prepareWrite({ spacePk: 'bigint' }, ({ db }, { spacePk }) =>
+const deleteSpaceTags = prepare({ spacePk: 'bigint' }, (db, { spacePk }) =>
   db.deleteFrom('space_tags').where('space_pk', '=', spacePk).returning('tag_id'),
 );
 
-const findOrAddTag = prepareWrite({ tag_key: 'text' }, ({ db }, { tag_key }) =>
+const findOrAddTag = prepare({ tag_key: 'text' }, (db, { tag_key }) =>
   db
     .insertInto('tags')
     .values({ tag_key })
@@ -44,27 +44,22 @@ const findOrAddTag = prepareWrite({ tag_key: 'text' }, ({ db }, { tag_key }) =>
     .returning('tag_id'),
 );
 
-const insertSpaceTag = prepareWrite(
+const insertSpaceTag = prepare(
   { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
-  ({ db }, row) => db.insertInto('space_tags').values(row),
+  (db, row) => db.insertInto('space_tags').values(row),
 );
 
 /** Replaces the tags of a space. Returns the ids of its former tags, for `deleteUnusedTags`. */
 export async function setTags(
-  engine: Engine,
   db: Database,
   spacePk: number,
   tags: readonly TagName[],
 ): Promise<number[]> {
-  const former = await deleteSpaceTags(engine, { spacePk }, db);
+  const former = await deleteSpaceTags(db, { spacePk });
   for (const [position, { name, key }] of tags.entries()) {
-    const [found] = await findOrAddTag(engine, { tag_key: key }, db);
+    const [found] = await findOrAddTag(db, { tag_key: key });
     if (!found) throw new Error('The statement returned no tag_id.');
-    await insertSpaceTag(
-      engine,
-      { space_pk: spacePk, tag_id: found.tag_id, position, tag_name: name },
-      db,
-    );
+    await insertSpaceTag(db, { space_pk: spacePk, tag_id: found.tag_id, position, tag_name: name });
   }
   return former.map(({ tag_id }) => tag_id);
 }

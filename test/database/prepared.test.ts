@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { prepareRead, prepareWrite } from '../../server/database/prepared.ts';
+import { prepare } from '../../server/database/prepared.ts';
 import { transact } from '../../server/database/transaction.ts';
 
 let dataDir: string;
@@ -20,7 +20,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-const describeTypes = prepareRead(
+const describeTypes = prepare(
   { number: 'bigint', words: 'text', perhaps: 'nullable text' },
   (_, { number, words, perhaps }) =>
     sql<{
@@ -29,25 +29,26 @@ const describeTypes = prepareRead(
 );
 
 test('A parameter has its declared type, regardless of earlier values', async () => {
-  const run = (perhaps: string | null) => describeTypes(engine, { number: 7, words: '7', perhaps });
+  const run = (perhaps: string | null) =>
+    describeTypes(engine.db, { number: 7, words: '7', perhaps });
   expect(await run(null)).toEqual([{ types: 'integer text null' }]);
   expect(await run('7')).toEqual([{ types: 'integer text text' }]);
   expect(await run(null)).toEqual([{ types: 'integer text null' }]);
 });
 
-const discard = prepareWrite({ avatar: 'text' }, ({ db }, { avatar }) =>
+const discard = prepare({ avatar: 'text' }, (db, { avatar }) =>
   db.insertInto('discarded_avatars').values({ avatar, remove_after: '' }),
 );
-const countDiscarded = prepareRead({}, ({ db }) =>
+const countDiscarded = prepare({}, (db) =>
   db.selectFrom('discarded_avatars').select(({ fn }) => fn.countAll<number>().as('count')),
 );
 
 test('Prepared writes and reads run in the given transaction', async () => {
   const rolledBack = transact(engine, async (trx) => {
-    await discard(engine, { avatar: 'a' }, trx);
-    expect(await countDiscarded(engine, {}, trx)).toEqual([{ count: 1 }]);
+    await discard(trx, { avatar: 'a' });
+    expect(await countDiscarded(trx, {})).toEqual([{ count: 1 }]);
     throw new Error('Roll back.');
   });
   await expect(rolledBack).rejects.toThrow('Roll back.');
-  expect(await countDiscarded(engine, {})).toEqual([{ count: 0 }]);
+  expect(await countDiscarded(engine.db, {})).toEqual([{ count: 0 }]);
 });

@@ -172,7 +172,7 @@ async function fill(): Promise<void> {
         })
         .returning('pk')
         .executeTakeFirstOrThrow();
-      await setTags(engine, trx, pk, parseTags(['everything', `own ${i}`]));
+      await setTags(trx, pk, parseTags(['everything', `own ${i}`]));
       await indexSpace(engine, trx, pk);
     }
   });

@@ -50,7 +50,7 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
         .insertInto('spaces')
         .values({ ...row, participant_count: participants })
         .execute();
-      await enqueueSpaces(engine, trx, [pk]);
+      await enqueueSpaces(trx, [pk]);
     }
     await indexQueuedSpaces(engine, trx);
   });
