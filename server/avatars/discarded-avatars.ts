@@ -23,7 +23,7 @@ export async function discardAvatar(
   await db
     .insertInto('discarded_avatars')
     .values({ avatar, remove_after })
-    // A concurrent transaction may discard the avatar, too. Without this clause, a database could report a violated key
+    // A concurrent transaction may discard the avatar, too. Without this clause, PostgreSQL could report a violated key
     // instead of a conflict. Transactions run again only after conflicts.
     .onConflict((conflict) => conflict.column('avatar').doUpdateSet({ remove_after }))
     .execute();

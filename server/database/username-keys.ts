@@ -7,40 +7,67 @@ interface Row {
   pk: number;
   user_id: string;
   username: string;
+  username_key: string;
+  username_skeleton: string;
 }
 
 /**
- * Recomputes the keys of Greek usernames with an iota subscript. Earlier versions distinguished upper and lower case if
- * the letter had another mark. If two existing usernames are now equal, both stay valid, and one keeps its old key.
+ * Stores the keys that the current rules give to usernames. If two existing usernames now have the same key or look
+ * alike, both stay valid: one of them keeps its old key, and gets a skeleton with its user id.
+ *
+ * A migration for every change of the rules. It may run on every earlier schema, so it uses only columns that all of
+ * them have.
  */
-export async function recomputeKeysWithIotaSubscript(db: Kysely<unknown>): Promise<void> {
-  for (let lastPk = 0; ; ) {
-    const { rows } = await sql<Row>`
-      SELECT pk, user_id, username FROM users WHERE pk > ${lastPk} ORDER BY pk LIMIT ${BATCH_SIZE}`.execute(
-      db,
-    );
-    const last = rows.at(-1);
-    if (!last) return;
-    lastPk = last.pk;
-    for (const row of rows) {
-      if (row.username.normalize('NFD').includes('\u0345')) await recompute(db, row);
-    }
+export async function recomputeUsernameKeys(db: Kysely<unknown>): Promise<void> {
+  const changed = await findChangedRows(db);
+  // First all of them get unique skeletons, because a new one can equal the old one of another changed row.
+  for (const { pk, user_id } of changed) {
+    await set(db, pk, 'username_skeleton', distinctSkeleton('', user_id));
+  }
+  for (const { pk, user_id, username } of changed) {
+    const key = usernameKey(username);
+    if (!(await isTaken(db, pk, 'username_key', key))) await set(db, pk, 'username_key', key);
+    const skeleton = usernameSkeleton(username);
+    const isAmbiguous = await isTaken(db, pk, 'username_skeleton', skeleton);
+    const distinct = isAmbiguous ? distinctSkeleton(skeleton, user_id) : skeleton;
+    await set(db, pk, 'username_skeleton', distinct);
   }
 }
 
-async function recompute(db: Kysely<unknown>, { pk, user_id, username }: Row): Promise<void> {
-  const key = usernameKey(username);
-  const skeleton = usernameSkeleton(username);
-  const isTaken = async (column: string, value: string) => {
-    const { rows } = await sql`
-      SELECT pk FROM users WHERE ${sql.ref(column)} = ${value} AND pk <> ${pk}`.execute(db);
-    return rows.length > 0;
-  };
-  if (!(await isTaken('username_key', key))) {
-    await sql`UPDATE users SET username_key = ${key} WHERE pk = ${pk}`.execute(db);
+async function findChangedRows(db: Kysely<unknown>): Promise<Row[]> {
+  const changed: Row[] = [];
+  for (let lastPk = 0; ; ) {
+    // Deleted accounts whose rows are still being erased have keys without a username.
+    const { rows } = await sql<Row>`
+      SELECT pk, user_id, username, username_key, username_skeleton FROM users
+      WHERE pk > ${lastPk} AND pk NOT IN (SELECT user_pk FROM erased_users)
+      ORDER BY pk LIMIT ${BATCH_SIZE}`.execute(db);
+    const last = rows.at(-1);
+    if (!last) return changed;
+    lastPk = last.pk;
+    changed.push(
+      ...rows.filter(
+        ({ username, username_key, username_skeleton }) =>
+          usernameKey(username) !== username_key ||
+          usernameSkeleton(username) !== username_skeleton,
+      ),
+    );
   }
-  const newSkeleton = (await isTaken('username_skeleton', skeleton))
-    ? distinctSkeleton(skeleton, user_id)
-    : skeleton;
-  await sql`UPDATE users SET username_skeleton = ${newSkeleton} WHERE pk = ${pk}`.execute(db);
+}
+
+type Column = 'username_key' | 'username_skeleton';
+
+async function isTaken(
+  db: Kysely<unknown>,
+  pk: number,
+  column: Column,
+  value: string,
+): Promise<boolean> {
+  const { rows } = await sql`
+    SELECT pk FROM users WHERE ${sql.ref(column)} = ${value} AND pk <> ${pk}`.execute(db);
+  return rows.length > 0;
+}
+
+async function set(db: Kysely<unknown>, pk: number, column: Column, value: string): Promise<void> {
+  await sql`UPDATE users SET ${sql.ref(column)} = ${value} WHERE pk = ${pk}`.execute(db);
 }

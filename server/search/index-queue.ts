@@ -6,7 +6,7 @@ import { documentKey } from './keys.ts';
 
 /**
  * Number of spaces that `indexQueuedSpaces` indexes at once. The words of a batch are added after all its other writes,
- * because a word index may buffer words only until another table is written.
+ * because FTS5 keeps new words in memory only until another table is written.
  */
 const INDEX_BATCH_SIZE = 5_000;
 
@@ -52,7 +52,7 @@ async function* writeQueuedDocuments(
   db: Database,
   onBatch: (spaces: number) => void,
 ): AsyncGenerator<DocumentChanges> {
-  // Rows are deleted only at the end. If each batch deleted its own, a database could step over all of them to find the
+  // Rows are deleted only at the end. If each batch deleted its own, PostgreSQL could step over all of them to find the
   // next batch.
   for (let after = -1; ; ) {
     const batch = await db
@@ -86,7 +86,7 @@ const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' },
 /** Sets the keys of all queued spaces. They depend on the final participant counts. */
 async function computeQueuedKeys(db: Database): Promise<void> {
   for (let after = 0; ; ) {
-    // The limit is in the subquery, because a database without statistics about the new rows may join all of them.
+    // The limit is in the subquery, because PostgreSQL has no statistics about the new rows, and may join all of them.
     const batch = await db
       .selectFrom((from) =>
         from

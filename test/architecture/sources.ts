@@ -46,9 +46,11 @@ export function sourcesIn(...folders: string[]): Source[] {
   return sources.filter(({ path }) => folders.some((folder) => path.startsWith(`${folder}/`)));
 }
 
-/** Returns the paths of the sources whose text matches. */
+/** Returns the paths of the sources whose code matches. Ignores comments. */
 export function pathsMatching(pattern: RegExp, candidates: Source[]): string[] {
-  return candidates.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
+  return candidates
+    .filter(({ text }) => pattern.test(text) && pattern.test(withoutComments(text)))
+    .map(({ path }) => path);
 }
 
 /** Returns a chain of imports from a file to a matching import, or undefined if there is none. */
@@ -64,6 +66,13 @@ export function importChain(
     if (rest) return [from, ...rest];
   }
   return undefined;
+}
+
+function withoutComments(text: string): string {
+  const { outputText } = ts.transpileModule(text, {
+    compilerOptions: { target: ts.ScriptTarget.ESNext, removeComments: true },
+  });
+  return outputText;
 }
 
 function importsOf(path: string, text: string): string[] {

@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { openSqlite } from '../../server/database/sqlite/open.ts';
 import { expectRecomputedKeys } from './username-keys.ts';
 
-test('an upgrade recomputes the keys of usernames with an iota subscript, except a taken key, and makes a taken skeleton distinct', async () => {
+test('An upgrade recomputes the keys of usernames by the current rules', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'username-keys-'));
   const file = join(folder.path, 'users.sqlite');
   await using engine = await openSqlite(file, { migrate: true, runsMaintenance: false });

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { expect } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
-import { recomputeKeysWithIotaSubscript } from '../../server/database/username-keys.ts';
+import { recomputeUsernameKeys } from '../../server/database/username-keys.ts';
 import {
   distinctSkeleton,
   usernameKey,
@@ -14,48 +14,49 @@ const CAPITAL = '\u1FCC\u0342';
 const SMALL = '\u1FC7';
 
 /**
- * Adds users with keys that earlier versions stored, and recomputes them.
- * @param skeletons stored skeletons by username; by default, placeholders that no username has
- */
-async function recompute(
-  engine: Engine,
-  usernames: string[],
-  skeletons: Record<string, string> = {},
-) {
-  for (const [i, username] of usernames.entries()) {
-    const username_skeleton = skeletons[username] ?? `skeleton ${i}`;
-    const keys = { username_key: `key ${i}`, username_skeleton };
-    const row = { ...userRow(`u${i}`), username, ...keys };
-    await engine.db.insertInto('users').values(row).execute();
-  }
-  await recomputeKeysWithIotaSubscript(engine.db as unknown as Kysely<unknown>);
-  return engine.db
-    .selectFrom('users')
-    .select(['username_key as key', 'username_skeleton as skeleton'])
-    .orderBy('pk')
-    .execute();
-}
-
-/**
- * Expects that an upgrade recomputes the keys of usernames with an iota subscript, except a taken key, and makes a
- * taken skeleton distinct.
+ * Expects that an upgrade recomputes keys of usernames that differ from the current rules, except a taken key, makes a
+ * taken skeleton distinct, and leaves deleted accounts as they are.
  */
 export async function expectRecomputedKeys(engine: Engine): Promise<void> {
   const fillers = Array.from({ length: 1_500 }, (_, i) => `user ${i}`);
-  const taken = usernameSkeleton(`${SMALL}β`);
-  const usernames = [CAPITAL, ...fillers, SMALL, `${SMALL}α`, `${SMALL}β`];
-  const rows = await recompute(engine, usernames, { 'user 5': taken });
-  const key = usernameKey(CAPITAL);
-  const skeleton = usernameSkeleton(CAPITAL);
-  expect(rows[0]).toEqual({ key, skeleton });
-  expect(rows[1]).toEqual({ key: 'key 1', skeleton: 'skeleton 1' });
-  expect(rows[1_501]).toEqual({ key: 'key 1501', skeleton: usernameSkeleton(SMALL) });
-  expect(rows[1_502]).toEqual({
-    key: usernameKey(`${SMALL}α`),
-    skeleton: usernameSkeleton(`${SMALL}α`),
+  const old = [CAPITAL, SMALL, 'modem', 'modern', 'deleted'];
+  for (const username of [...fillers, ...old]) {
+    const keys = old.includes(username)
+      ? { username_key: `key of ${username}`, username_skeleton: `skeleton of ${username}` }
+      : { username_key: usernameKey(username), username_skeleton: usernameSkeleton(username) };
+    await engine.db
+      .insertInto('users')
+      .values({ ...userRow(username), ...keys })
+      .execute();
+  }
+  await engine.db
+    .insertInto('erased_users')
+    .columns(['user_pk'])
+    .expression((from) => from.selectFrom('users').select('pk').where('username', '=', 'deleted'))
+    .execute();
+
+  await recomputeUsernameKeys(engine.db as unknown as Kysely<unknown>);
+
+  const keysOf = (username: string) =>
+    engine.db
+      .selectFrom('users')
+      .select(['username_key as key', 'username_skeleton as skeleton'])
+      .where('username', '=', username)
+      .executeTakeFirst();
+  const current = (username: string) => ({
+    key: usernameKey(username),
+    skeleton: usernameSkeleton(username),
   });
-  expect(rows[1_503]).toEqual({
-    key: usernameKey(`${SMALL}β`),
-    skeleton: distinctSkeleton(taken, 'u1503'),
+  expect(await keysOf('user 1499')).toEqual(current('user 1499'));
+  expect(await keysOf(CAPITAL)).toEqual(current(CAPITAL));
+  expect(await keysOf(SMALL)).toEqual({ ...current(SMALL), key: `key of ${SMALL}` });
+  expect(await keysOf('modem')).toEqual(current('modem'));
+  expect(await keysOf('modern')).toEqual({
+    key: usernameKey('modern'),
+    skeleton: distinctSkeleton(usernameSkeleton('modern'), 'modern'),
+  });
+  expect(await keysOf('deleted')).toEqual({
+    key: 'key of deleted',
+    skeleton: 'skeleton of deleted',
   });
 }

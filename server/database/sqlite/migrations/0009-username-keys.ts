@@ -1,1 +1,1 @@
-export { recomputeKeysWithIotaSubscript as up } from '../../username-keys.ts';
+export { recomputeUsernameKeys as up } from '../../username-keys.ts';
