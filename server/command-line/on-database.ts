@@ -1,6 +1,6 @@
 import { type Config, readConfig } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { explainDatabaseError, openExistingDatabase } from '../database/open.ts';
+import { databaseKind, openDatabase } from '../database/open.ts';
 import { OperatorError, withoutPassword } from '../errors.ts';
 import type { ParsedArguments } from './arguments.ts';
 import type { Command, Terminal } from './command.ts';
@@ -18,7 +18,7 @@ export function onDatabase(
   ) => ReturnType<Command>,
 ): Command {
   return withConfig(async (config, given, terminal) => {
-    await using engine = await openExistingDatabase(config);
+    await using engine = await openDatabase(config, { purpose: 'command' });
     const exitCode = await command(engine, given, terminal, config);
     if (exitCode === undefined) terminal.console.error(describeTarget(config));
     return exitCode;
@@ -52,7 +52,7 @@ export function withConfig(
     try {
       return await command(config, given, terminal);
     } catch (error) {
-      throw await explainDatabaseError(config, error);
+      throw (await databaseKind(config)).explainError(config, error);
     }
   };
 }

@@ -1,11 +1,12 @@
 import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
-import { assertDatabaseExists, copyDatabase } from '../database/open.ts';
+import { databaseKind } from '../database/open.ts';
 
 export const backUp = withConfig(async (config, { argument: file }, { console }) => {
-  await assertDatabaseExists(config);
+  const kind = await databaseKind(config);
+  kind.assertExists(config);
   await writeOutputFile(file, { kind: 'backup', dataDir: config.dataDir }, (path) =>
-    copyDatabase(config, path),
+    kind.copy(config, path),
   );
   const avatars =
     config.avatarBucket === null

@@ -1,14 +1,15 @@
 import { eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import type { Config } from '../config.ts';
-import { compactDatabase, openExistingDatabase } from '../database/open.ts';
+import { databaseKind, openDatabase } from '../database/open.ts';
 import { transactAlone } from '../database/transaction.ts';
 import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 
 export const compact = withConfig(async (config, _, { console }) => {
-  // `compactDatabase` refuses a database on a server.
+  const kind = await databaseKind(config);
+  // `compact` refuses a database on a server.
   if (config.databaseUrl === null) await removeDeletedContent(config);
-  await compactDatabase(config);
+  await kind.compact(config);
   console.error(
     `The database has been compacted. Its files contain no deleted data. ${describeTarget(config)}`,
   );
@@ -19,7 +20,7 @@ export const compact = withConfig(async (config, _, { console }) => {
  * words of deleted and edited spaces.
  */
 async function removeDeletedContent(config: Config): Promise<void> {
-  await using engine = await openExistingDatabase(config);
+  await using engine = await openDatabase(config, { purpose: 'command' });
   do {
     while (!(await eraseDeletedRows(engine)));
     await transactAlone(engine, (trx) => engine.wordIndex.optimize(trx));

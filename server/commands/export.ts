@@ -4,11 +4,7 @@ import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import {
-  assertDatabaseExists,
-  explainDatabaseError,
-  openExistingDatabase,
-} from '../database/open.ts';
+import { databaseKind, openDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { exportRecords } from '../exchange/export.ts';
 import { createDataFolder } from '../system/data-folder.ts';
@@ -20,7 +16,7 @@ const MIN_CHUNK_LENGTH = 65_536;
 
 export const exportDatabase = withConfig(
   async (config, { argument: file }, { output, console }) => {
-    await assertDatabaseExists(config);
+    (await databaseKind(config)).assertExists(config);
     const count =
       file === '' ? await exportToPipe(config, output) : await exportToFile(file, config);
     console.error(`${count} ${plural(count, 'record')} written. ${describeTarget(config)}`);
@@ -28,13 +24,13 @@ export const exportDatabase = withConfig(
 );
 
 async function exportToFile(file: string, config: Config): Promise<number> {
-  await using engine = await openExistingDatabase(config);
+  await using engine = await openDatabase(config, { purpose: 'command' });
   let count = 0;
   await writeOutputFile(file, { kind: 'export', dataDir: config.dataDir }, async (path) => {
     await using output = await open(path, 'w');
     // Errors of the database are explained here, because `writeOutputFile` would take some of them for failed writes.
     count = await writeRecords(engine, output, file).catch(async (error) => {
-      throw await explainDatabaseError(config, error);
+      throw (await databaseKind(config)).explainError(config, error);
     });
   });
   return count;
@@ -58,7 +54,7 @@ async function exportToPipe(config: Config, output: Terminal['output']): Promise
 }
 
 async function fillTemporaryFile(copy: FileHandle, config: Config): Promise<number> {
-  await using engine = await openExistingDatabase(config);
+  await using engine = await openDatabase(config, { purpose: 'command' });
   return await writeRecords(engine, copy, `The temporary file of the export in ${config.dataDir}`);
 }
 

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { Terminal } from '../command-line/command.ts';
 import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { printable } from '../command-line/printable.ts';
-import { isDatabaseFile, openDatabaseForImport } from '../database/open.ts';
+import { isDatabaseFile, openDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import { type BadLine, ImportError, importRecords, MAX_BAD_LINES } from '../exchange/import.ts';
 import { readLines } from '../exchange/lines.ts';
@@ -16,7 +16,7 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
   // Without a listener, a closed pipe would end the process.
   errors.on('error', () => {});
   const file = await openInput(argument, terminal);
-  await using engine = await openDatabaseForImport(config);
+  await using engine = await openDatabase(config, { purpose: 'import' });
   const startedAt = performance.now();
   let skipped = 0;
   let showsProgress = errors.isTTY === true;

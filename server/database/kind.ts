@@ -12,6 +12,16 @@ export interface Location {
 
 export interface OpenOptions {
   /**
+   * - `service`, the default: creates and migrates the database. A SQLite file is locked, unless this process runs no
+   *   maintenance.
+   * - `import`: creates and migrates the database, and runs no maintenance. Several imports can run at the same time. On
+   *   SQLite, none runs beside a server, whose writers would wait for it.
+   * - `command`: runs no maintenance, also beside the service, and rejects a missing or outdated database.
+   *
+   * Imports and commands have no time limits.
+   */
+  purpose?: 'service' | 'import' | 'command';
+  /**
    * Whether this process runs maintenance. With a SQLite file, set it in only one process. Processes that share a
    * PostgreSQL database elect one of them.
    */
@@ -44,15 +54,31 @@ export interface StopDeadline {
   onMissed(): void;
 }
 
-/** A kind of database. For the functions, see `open.ts`. */
+/** A kind of database. `databaseKind` returns that of a location. */
 export interface DatabaseKind {
+  /** @throws OperatorError if the data folder has no database */
   assertExists(location: Location): void;
+  /** See `openDatabase`. */
   open(location: Location, options: OpenOptions): Promise<Engine>;
-  openForImport(location: Location): Promise<Engine>;
-  openExisting(location: Location): Promise<Engine>;
+  /**
+   * Writes a consistent copy of the database, also while the service runs.
+   * @param target a file that is missing or empty
+   * @throws OperatorError if the database is missing or empty, belongs to another program, cannot be copied or is on a
+   *   PostgreSQL server
+   */
   copy(location: Location, target: string): Promise<void>;
+  /**
+   * Rewrites the database, so that its files contain no deleted content. Writers wait until it is done.
+   * @throws OperatorError if the database is missing, cannot be rewritten or is on a PostgreSQL server
+   */
   compact(location: Location): Promise<void>;
+  /** Converts a known database error to an OperatorError that says what to do. Returns other errors unchanged. */
   explainError(location: Location, error: unknown): unknown;
+  /**
+   * Opens the rate-limit counters. Resets damaged counters.
+   * @param onReset called with the cause after a reset, during this call or later
+   * @throws OperatorError if the store cannot be used
+   */
   openRateLimitStore(
     location: Location,
     onReset: (error: unknown) => void,

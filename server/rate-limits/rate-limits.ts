@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Action, Config } from '../config.ts';
 import type { StopDeadline } from '../database/kind.ts';
-import { openRateLimitStore } from '../database/open.ts';
+import { databaseKind } from '../database/open.ts';
 import {
   createLoginDelays,
   FAILURES_OF_MAX_DELAY,
@@ -75,7 +75,9 @@ export async function openRateLimits(
   },
 ): Promise<RateLimits> {
   if (rates === null) return NO_LIMITS;
-  const store = await openRateLimitStore({ dataDir, databaseUrl }, onReset, stopDeadline);
+  const location = { dataDir, databaseUrl };
+  const kind = await databaseKind(location);
+  const store = await kind.openRateLimitStore(location, onReset, stopDeadline);
   // With a secret key, so that guessing cannot reveal the addresses of deleted accounts in the store.
   const hashOf = (key: string) => createHmac('sha256', secretKey).update(key).digest('base64url');
   const open = async (

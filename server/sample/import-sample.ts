@@ -1,12 +1,12 @@
 import { hashPassword } from '../auth/password-hashing.ts';
 import type { Location } from '../database/kind.ts';
-import { openDatabaseForImport } from '../database/open.ts';
+import { openDatabase } from '../database/open.ts';
 import { importRecords } from '../exchange/import.ts';
 import { DEMO_ACCOUNT, sampleRecords } from './sample.ts';
 
 /** Adds the sample data to a database, and creates the database if it does not exist. */
 export async function importSample(location: Location): Promise<void> {
-  await using engine = await openDatabaseForImport(location);
+  await using engine = await openDatabase(location, { purpose: 'import' });
   const passwordHash = await hashPassword(DEMO_ACCOUNT.password);
   await importRecords(engine, lines());
 

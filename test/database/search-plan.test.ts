@@ -8,7 +8,7 @@ import { avatarUrls } from '../../server/avatars/store.ts';
 import type { Database, Engine } from '../../server/database/engine.ts';
 import type { Schema } from '../../server/database/schema.ts';
 import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
-import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import {
   type Dictionary,
   readDictionary,
@@ -38,7 +38,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'space-service-plan-'));
   const opened = await openSqlite(join(folder, 'plan.db'), {
     runsMaintenance: false,
-    migrate: true,
   });
   db = new Kysely<Schema>({
     dialect: sqliteDialect(join(folder, 'plan.db')),

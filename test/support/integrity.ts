@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { openExistingDatabase } from '../../server/database/open.ts';
-import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { openDatabase } from '../../server/database/open.ts';
+import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes } from '../../server/search/dictionary/trie.ts';
 import { indexSpace } from '../../server/search/documents.ts';
@@ -46,13 +46,13 @@ export function assertIntact(dataDir: string): void {
  */
 export async function assertIndexed(dataDir: string): Promise<Record<string, number>> {
   {
-    await using original = await openExistingDatabase({ dataDir });
+    await using original = await openDatabase({ dataDir }, { purpose: 'command' });
     await finishErasure(original);
   }
   const folder = await mkdtemp(join(tmpdir(), 'space-service-rebuilt-'));
   try {
     const file = join(folder, 'rebuilt.sqlite');
-    await using rebuilt = await openSqlite(file, { runsMaintenance: false, migrate: true });
+    await using rebuilt = await openSqlite(file, { runsMaintenance: false });
     withDatabase(file, (sqlite) => {
       sqlite.prepare('ATTACH ? AS original').run(databaseFile(dataDir));
       for (const table of tablesOf('stored')) {

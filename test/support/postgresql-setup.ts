@@ -1,4 +1,4 @@
-import { openPostgresql } from '../../server/database/postgresql/open.ts';
+import { openPostgresql } from '../../server/database/postgresql/engine.ts';
 import { createDatabase, POSTGRESQL_URL, startPostgresql, TEMPLATE } from './postgresql.ts';
 
 /**
@@ -9,7 +9,7 @@ export default async function setup(): Promise<() => Promise<void>> {
   await using started = new AsyncDisposableStack();
   const server = started.use(await startPostgresql());
   const url = await createDatabase(server.url, TEMPLATE);
-  const engine = await openPostgresql(url, { migrate: true, runsMaintenance: false });
+  const engine = await openPostgresql(url, { runsMaintenance: false });
   await engine.close();
   process.env[POSTGRESQL_URL] = server.url;
   const owned = started.move();

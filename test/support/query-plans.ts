@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { TestProject } from 'vitest/node';
 import { parse } from 'yaml';
-import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { isWholeRun } from './coverage.ts';
 import { STATEMENTS_FOLDER, type Statement } from './statements.ts';
 
@@ -28,7 +28,7 @@ export default function setup({ vitest }: TestProject): () => Promise<void> {
       );
       if (statements.length === 0) return;
       const database = join(folder, 'plans.sqlite');
-      await (await openSqlite(database, { runsMaintenance: false, migrate: true })).close();
+      await (await openSqlite(database, { runsMaintenance: false })).close();
       const text = readFileSync(new URL('../query-plans.yaml', import.meta.url), 'utf8');
       const errors = checkPlans(database, statements, parse(text), isWholeRun(vitest));
       // Vitest prints the error after the summary of the tests, which does not count it.

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import type { Client } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Engine } from '../../server/database/engine.ts';
-import { openExistingDatabase } from '../../server/database/open.ts';
+import { openDatabase } from '../../server/database/open.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { clientOf, type Person, register } from '../support/client.ts';
 import { createTestDatabase, isPostgresql } from '../support/databases.ts';
@@ -255,7 +255,7 @@ export const concurrency: Trial = {
       const unsuccessful = Object.keys(operations).filter((name) => !successes.has(name));
       // The quick scale may not include every operation.
       if (scale === 'full') assert.deepEqual(unsuccessful, [], 'these never succeeded');
-      await using engine = await openExistingDatabase(location);
+      await using engine = await openDatabase(location, { purpose: 'command' });
       await waitForErasure(engine);
       await assertSound(location);
       await assertRebuildMatches(location);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
-import { openExistingDatabase } from '../../server/database/open.ts';
+import { openDatabase } from '../../server/database/open.ts';
 import { clientOf } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 import { startServer } from '../support/server.ts';
@@ -67,7 +67,7 @@ export const names: Trial = {
   async run(scale) {
     const rounds = scale === 'full' ? 200 : 5;
     await using server = await startServer({ WORKERS: '2' });
-    await using engine = await openExistingDatabase(server.location);
+    await using engine = await openDatabase(server.location, { purpose: 'command' });
     const people = await registerAll(server.url, CLAIMS - REGISTRATIONS, 'claimant');
     const anonymous = clientOf(server.url);
     const used = new Set<string>();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { openSqlite } from '../../server/database/sqlite/open.ts';
+import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startServer } from '../support/server.ts';
 import { openTraffic, type Result } from './traffic.ts';
@@ -71,7 +71,6 @@ async function assertSettings(): Promise<void> {
   try {
     await using engine = await openSqlite(join(folder, 'settings.sqlite'), {
       runsMaintenance: false,
-      migrate: true,
     });
     await engine.db
       .insertInto('discarded_avatars')

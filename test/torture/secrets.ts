@@ -5,7 +5,7 @@ import { type RawBuilder, sql } from 'kysely';
 import * as api from '../../generated/sdk.gen.ts';
 import { type Operation, operations } from '../../server/contract.ts';
 import type { Database } from '../../server/database/engine.ts';
-import { openExistingDatabase } from '../../server/database/open.ts';
+import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { clientOf, type Person, register } from '../support/client.ts';
 import { isPostgresql } from '../support/databases.ts';
@@ -346,7 +346,7 @@ async function provokeFailures({ url, location }: Server, recorder: Recorder, pa
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const put = (path: string, body: object) =>
     send(path, { method: 'PUT', headers, body: JSON.stringify(body) });
-  await using engine = await openExistingDatabase(location);
+  await using engine = await openDatabase(location, { purpose: 'command' });
   const { db } = engine;
   // In a transaction. Otherwise, SQLite's read handle prepares the statement first, and knows only the former column.
   const run = (statement: RawBuilder<unknown>) => transact(engine, (trx) => statement.execute(trx));

@@ -6,14 +6,14 @@ import { isAvatarName } from '../../server/avatars/store.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { isLiveUser } from '../../server/database/erased-rows.ts';
 import type { Location } from '../../server/database/kind.ts';
-import { openExistingDatabase } from '../../server/database/open.ts';
+import { openDatabase } from '../../server/database/open.ts';
 import { assertConsistent, assertCounted } from '../support/consistency.ts';
 import { assertIndexed, assertIntact } from '../support/integrity.ts';
 import { readFacts } from './ledger.ts';
 
 /** Reads all facts from a database. A server may be using it. */
 export async function readData(location: Location) {
-  await using engine = await openExistingDatabase(location);
+  await using engine = await openDatabase(location, { purpose: 'command' });
   return await readFacts(engine.db);
 }
 
@@ -22,7 +22,7 @@ export async function assertSound(location: Location): Promise<void> {
   if (!location.databaseUrl) assertIntact(location.dataDir);
   const folder = join(location.dataDir, 'avatars');
   const files = (await readdir(folder)).filter(isAvatarName);
-  await using engine = await openExistingDatabase(location);
+  await using engine = await openDatabase(location, { purpose: 'command' });
   await assertCounted(engine.db);
   const usersWithoutSession = await engine.db
     .selectFrom('users')
@@ -56,6 +56,6 @@ export async function assertRebuildMatches(location: Location): Promise<void> {
     await assertIndexed(location.dataDir);
     return;
   }
-  await using engine = await openExistingDatabase(location);
+  await using engine = await openDatabase(location, { purpose: 'command' });
   await assertConsistent(engine);
 }

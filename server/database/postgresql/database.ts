@@ -1,7 +1,7 @@
 import { OperatorError } from '../../errors.ts';
 import type { DatabaseKind, Location } from '../kind.ts';
+import { openPostgresql } from './engine.ts';
 import { explainFailure } from './errors.ts';
-import { openPostgresql } from './open.ts';
 import { openPostgresqlRateLimitStore } from './rate-limit-store.ts';
 
 /** A database on a PostgreSQL server. Any number of processes and machines can use it. */
@@ -10,26 +10,10 @@ export const postgresql: DatabaseKind = {
     // Opening a missing database throws.
   },
 
+  /** An import can run while servers do. Their writers wait until it has ended. */
   async open(location, options) {
     const readUrl = location.databaseReadUrl;
-    return openPostgresql(urlOf(location), { ...options, migrate: true, readUrl });
-  },
-
-  /** An import can run while servers do. Their writers wait until it has ended. */
-  async openForImport(location) {
-    return openPostgresql(urlOf(location), {
-      migrate: true,
-      runsMaintenance: false,
-      hasTimeouts: false,
-    });
-  },
-
-  async openExisting(location) {
-    return openPostgresql(urlOf(location), {
-      migrate: false,
-      runsMaintenance: false,
-      hasTimeouts: false,
-    });
+    return openPostgresql(urlOf(location), { ...options, readUrl });
   },
 
   async copy() {

@@ -2,8 +2,7 @@ import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:time
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { isBusy } from './errors.ts';
 import { SqliteHandle } from './handle.ts';
-import type { Meter } from './meter.ts';
-import type { Mutex } from './mutex.ts';
+import type { Meter, Mutex } from './waiting.ts';
 
 /** How long a write waits for other writers before it fails with `SQLITE_BUSY`. */
 const WRITE_LOCK_TIMEOUT_MS = 30_000;

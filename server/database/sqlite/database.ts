@@ -1,15 +1,14 @@
 import { existsSync } from 'node:fs';
 import { OperatorError } from '../../errors.ts';
 import { createDataFolder } from '../../system/data-folder.ts';
-import type { Engine } from '../engine.ts';
-import type { DatabaseKind, Location } from '../kind.ts';
+import type { DatabaseKind, Location, OpenOptions } from '../kind.ts';
 import { compactFile } from './compact.ts';
 import { copyFile } from './copy.ts';
+import { openSqlite } from './engine.ts';
 import { explainFailure } from './errors.ts';
 import { acquireFileLock } from './file-lock.ts';
 import { databaseFile, lockFile, rateLimitsFile } from './location.ts';
 import { readAppliedMigrations } from './migrate.ts';
-import { openSqlite } from './open.ts';
 import { openSqliteRateLimitStore } from './rate-limit-store.ts';
 
 /** Long enough for two processes that start at the same time. */
@@ -24,61 +23,19 @@ export const sqlite: DatabaseKind = {
     );
   },
 
-  async open(
-    location,
-    {
-      runsMaintenance = true,
-      tasksModule,
-      lockTimeoutMs = LOCK_TIMEOUT_MS,
-      onLockWait = () => {},
-      prepare,
-      stopDeadline,
-    },
-  ) {
+  async open(location, options) {
+    const { purpose = 'service', runsMaintenance = true } = options;
+    if (purpose === 'command') return openSqlite(existingFile(location), options);
     await createDataFolder(location.dataDir);
-    const open = () =>
-      openSqlite(databaseFile(location), {
-        migrate: true,
-        runsMaintenance,
-        tasksModule,
-        prepare,
-        stopSignal: stopDeadline?.signal,
-      });
     // The process that runs the maintenance for this one has locked the folder.
-    if (!runsMaintenance) return open();
-    const lock = await acquireFileLock(lockFile(location), {
-      mode: 'exclusive',
-      timeoutMs: lockTimeoutMs,
-      onWait: () =>
-        onLockWait('another server or an import uses DATA_DIR, waiting until it has stopped'),
-    });
-    if (!lock) {
-      throw new OperatorError(
-        `Another server or an import uses DATA_DIR=${location.dataDir}. Stop it, or set DATA_DIR to another folder.`,
-      );
+    if (purpose === 'service' && !runsMaintenance) {
+      return openSqlite(databaseFile(location), options);
     }
-    return openLocked(lock, open);
-  },
-
-  /** Refuses to run beside a server, whose writers would wait for the import. */
-  async openForImport(location) {
-    await createDataFolder(location.dataDir);
-    const lock = await acquireFileLock(lockFile(location), {
-      mode: 'shared',
-      timeoutMs: LOCK_TIMEOUT_MS,
-    });
-    if (!lock) {
-      throw new OperatorError(
-        `A server uses DATA_DIR=${location.dataDir}. Stop it before the import.`,
-      );
-    }
-    return openLocked(lock, () =>
-      openSqlite(databaseFile(location), { migrate: true, runsMaintenance: false }),
-    );
-  },
-
-  async openExisting(location) {
-    return openSqlite(existingFile(location), { migrate: false, runsMaintenance: false });
+    using lock = await lockFolder(location, options);
+    const engine = await openSqlite(databaseFile(location), options);
+    const heldLock = lock.move();
+    const close = () => engine.close().finally(() => heldLock.dispose());
+    return { ...engine, close, [Symbol.asyncDispose]: close };
   },
 
   async copy(location, target) {
@@ -106,17 +63,32 @@ export const sqlite: DatabaseKind = {
   },
 };
 
-/** Opens a database that releases the lock after it has closed. */
-async function openLocked(lock: Disposable, open: () => Promise<Engine>): Promise<Engine> {
-  const releaseLock = () => lock[Symbol.dispose]();
-  try {
-    const engine = await open();
-    const close = () => engine.close().finally(releaseLock);
-    return { ...engine, close, [Symbol.asyncDispose]: close };
-  } catch (error) {
-    releaseLock();
-    throw error;
+/** @throws OperatorError if a server uses the folder, or an import if `purpose` is `service` */
+async function lockFolder(
+  location: Location,
+  {
+    purpose = 'service',
+    lockTimeoutMs: timeoutMs = LOCK_TIMEOUT_MS,
+    onLockWait = () => {},
+  }: OpenOptions,
+): Promise<DisposableStack> {
+  const isImport = purpose === 'import';
+  const lock = await acquireFileLock(lockFile(location), {
+    mode: isImport ? 'shared' : 'exclusive',
+    timeoutMs,
+    onWait: () =>
+      onLockWait('another server or an import uses DATA_DIR, waiting until it has stopped'),
+  });
+  if (!lock) {
+    throw new OperatorError(
+      isImport
+        ? `A server uses DATA_DIR=${location.dataDir}. Stop it before the import.`
+        : `Another server or an import uses DATA_DIR=${location.dataDir}. Stop it, or set DATA_DIR to another folder.`,
+    );
   }
+  const stack = new DisposableStack();
+  stack.use(lock);
+  return stack;
 }
 
 function existingFile(location: Location): string {

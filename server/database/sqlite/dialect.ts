@@ -1,14 +1,18 @@
 import {
   type Dialect,
+  type Driver,
   Kysely,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  type TransactionSettings,
 } from 'kysely';
 import type { Database } from '../engine.ts';
 import type { Schema } from '../schema.ts';
-import { SqliteDriver } from './driver.ts';
-import { type Meter, startMeter } from './meter.ts';
+import { claimConnection } from '../transaction.ts';
+import { type SharedResources, SqliteConnection } from './connection.ts';
+import { SqliteHandle } from './handle.ts';
+import { type Meter, Mutex, startMeter } from './waiting.ts';
 
 /**
  * Connects Kysely to a SQLite file.
@@ -47,5 +51,62 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
   /** Otherwise Kysely runs migrations without a transaction, and an interrupted migration is applied partially. */
   override get supportsTransactionalDdl(): boolean {
     return true;
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #file: string;
+  readonly #meter: Meter;
+  readonly #stopSignal: AbortSignal | undefined;
+  #shared: SharedResources | undefined;
+
+  constructor(file: string, meter: Meter, stopSignal: AbortSignal | undefined) {
+    this.#file = file;
+    this.#meter = meter;
+    this.#stopSignal = stopSignal;
+  }
+
+  async init(): Promise<void> {
+    const file = this.#file;
+    const meter = this.#meter;
+    this.#shared = {
+      file,
+      writer: new SqliteHandle(file, 'read write', meter),
+      writeMutex: new Mutex(meter),
+      reader: new SqliteHandle(file, 'read only', meter),
+      meter,
+      stopSignal: this.#stopSignal,
+    };
+  }
+
+  async acquireConnection(): Promise<SqliteConnection> {
+    claimConnection();
+    if (!this.#shared) throw new Error('The database is closed.');
+    return new SqliteConnection(this.#shared);
+  }
+
+  async beginTransaction(
+    connection: SqliteConnection,
+    { accessMode }: TransactionSettings,
+  ): Promise<void> {
+    if (accessMode === 'read only') connection.beginReadOnly();
+    else await connection.beginReadWrite();
+  }
+
+  async commitTransaction(connection: SqliteConnection): Promise<void> {
+    connection.commit();
+  }
+
+  async rollbackTransaction(connection: SqliteConnection): Promise<void> {
+    connection.rollback();
+  }
+
+  /** Does nothing, because a connection acquires resources only for the duration of a query or transaction. */
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    this.#shared?.writer.close();
+    this.#shared?.reader.close();
+    this.#shared = undefined;
   }
 }

@@ -1,8 +1,57 @@
+import { existsSync } from 'node:fs';
+import { OperatorError } from '../../errors.ts';
 import type { Database, Engine } from '../engine.ts';
+import type { OpenOptions } from '../kind.ts';
+import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
-import { isUnavailable, isUniqueViolation } from './errors.ts';
-import { startMeter } from './meter.ts';
+import { removeCopyMark } from './copy-mark.ts';
+import { connect } from './dialect.ts';
+import { busyError, explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
+import { isMigrated, migrateToLatest } from './migrate.ts';
+import { withPlainConnection } from './open-file.ts';
+import { startMeter } from './waiting.ts';
 import { wordIndex } from './word-index.ts';
+
+/**
+ * Opens a SQLite file as the service's database.
+ * @throws OperatorError if the file cannot be used, or belongs to another version or another program
+ */
+export async function openSqlite(
+  file: string,
+  { purpose = 'service', runsMaintenance = true, tasksModule, prepare, stopDeadline }: OpenOptions,
+): Promise<Engine> {
+  const meter = startMeter();
+  const db = connect(file, meter, stopDeadline?.signal);
+  try {
+    // First, because it throws for files that must not be migrated.
+    const isCurrent = isMigrated(file);
+    if (purpose !== 'command') {
+      if (existsSync(file)) withPlainConnection(file, removeCopyMark);
+      // Even without missing migrations, the migrator would wait for other writers.
+      if (!isCurrent) await migrateToLatest(db);
+    } else if (!isCurrent) {
+      throw new OperatorError(
+        `${file} is empty or was written by an older version. Start the service to migrate it.`,
+      );
+    }
+    await prepare?.(createEngine(db, { activity: meter.activity }));
+  } catch (error) {
+    await db.destroy();
+    throw explainFailure(error, file);
+  }
+  const needsThread = purpose === 'service' && (runsMaintenance || tasksModule);
+  if (!needsThread) return createEngine(db, { activity: meter.activity });
+  const thread = new MaintenanceThread(
+    new URL('./maintenance/thread-entry.ts', import.meta.url),
+    { database: file, runsMaintenance, tasksModule: tasksModule?.href },
+    busyError,
+  );
+  return createEngine(db, {
+    activity: meter.activity,
+    runTask: (task, target) => thread.runTask(task, target),
+    beforeClose: () => thread.stop(),
+  });
+}
 
 interface EngineOptions {
   runTask?: Engine['runTask'];

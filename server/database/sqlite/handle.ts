@@ -1,8 +1,8 @@
 import type Sqlite from 'better-sqlite3';
 import type { AccessMode, CompiledQuery, QueryResult } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import type { Meter } from './meter.ts';
 import { openFile } from './open-file.ts';
+import type { Meter } from './waiting.ts';
 
 /** Limited, because a query with a list of values has a different SQL text for each length of the list. */
 const MAX_STATEMENTS = 500;

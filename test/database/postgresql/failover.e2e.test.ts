@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Client } from '../../../generated/client/index.ts';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Message, Participation } from '../../../generated/types.gen.ts';
-import { openPostgresql } from '../../../server/database/postgresql/open.ts';
+import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
 import { startApp } from '../../support/app.ts';
 import { clientOf, register } from '../../support/client.ts';
 import { assertConsistent } from '../../support/consistency.ts';
@@ -91,10 +91,7 @@ describe('If the primary is killed under load and the standby is promoted,', () 
       expect(await findLost(first, history)).toEqual([]);
       await assertWhole(second, history);
     }
-    await using engine = await openPostgresql(standbyUrl, {
-      migrate: false,
-      runsMaintenance: false,
-    });
+    await using engine = await openPostgresql(standbyUrl, { purpose: 'command' });
     await assertConsistent(engine);
     for (const { child, output } of servers) {
       expect(child.exitCode).toBeNull();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openPostgresql } from '../../../server/database/postgresql/open.ts';
+import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
 import {
   execute,
   type PostgresqlServer,
@@ -20,8 +20,8 @@ async function createDatabaseWith(name: string, statements: readonly string[]): 
   return url;
 }
 
-const open = (url: string, migrate = true) =>
-  openPostgresql(url, { migrate, runsMaintenance: false });
+const open = (url: string, purpose: 'import' | 'command' = 'import') =>
+  openPostgresql(url, { purpose });
 
 /** Returns the kind and name of each object in the schema. */
 const objectsOf = (url: string) =>
@@ -62,7 +62,9 @@ describe('A new database is accepted', () => {
   ])('with %s', async (name, ...statements) => {
     const url = await createDatabaseWith(`new, ${name}`, statements);
     const before = await objectsOf(url);
-    await expect(open(url, false)).rejects.toThrow(/^The database of DATABASE_URL is empty or /);
+    await expect(open(url, 'command')).rejects.toThrow(
+      /^The database of DATABASE_URL is empty or /,
+    );
     await using engine = await open(url);
     expect(await engine.db.selectFrom('users').selectAll().execute()).toEqual([]);
     expect(await objectsOf(url)).toEqual(expect.arrayContaining(before));
@@ -101,7 +103,9 @@ describe('The database of another program is rejected and stays unchanged', () =
     const url = await createDatabaseWith(`other, ${contents}`, statements);
     const before = await objectsOf(url);
     const message = `The database of DATABASE_URL belongs to another program: its schema "public" contains ${found}. Use an empty database.`;
-    for (const migrate of [true, false]) await expect(open(url, migrate)).rejects.toThrow(message);
+    for (const purpose of ['import', 'command'] as const) {
+      await expect(open(url, purpose)).rejects.toThrow(message);
+    }
     expect(await objectsOf(url)).toEqual(before);
   });
 

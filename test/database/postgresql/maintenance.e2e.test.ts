@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
+import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
 import { PostgresqlMaintenance } from '../../../server/database/postgresql/maintenance/maintenance.ts';
-import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { countRows } from './count-rows.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
   const url = await server.createDatabase(`maintenance${++databases}`);
-  engine = await openPostgresql(url, { migrate: true, runsMaintenance: false });
+  engine = await openPostgresql(url, { runsMaintenance: false });
 });
 afterEach(() => engine.close());
 

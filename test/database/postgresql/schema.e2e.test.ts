@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
-import { openPostgresql } from '../../../server/database/postgresql/open.ts';
-import { openSqlite } from '../../../server/database/sqlite/open.ts';
+import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
+import { openSqlite } from '../../../server/database/sqlite/engine.ts';
 import {
   databaseUrlOf,
   execute,
@@ -17,7 +17,7 @@ const ONLY_SQLITE = ['pending_purges', 'word_index'];
 const ONLY_POSTGRESQL = ['maintenance_lease', 'rate_limits', 'word_blocks', 'word_changes'];
 
 test('Both kinds of databases have the same tables and columns', async () => {
-  const options = { migrate: true, runsMaintenance: false };
+  const options = { runsMaintenance: false };
   await using server = await startPostgresql();
   await using postgresql = await openPostgresql(await server.createDatabase('empty'), options);
   await using folder = await mkdtempDisposable(join(tmpdir(), 'schema-'));
@@ -30,7 +30,7 @@ test('Both kinds of databases have the same tables and columns', async () => {
 test('Servers that start at the same time migrate an empty database only once', async () => {
   await using server = await startPostgresql();
   const url = await server.createDatabase('shared');
-  const open = () => openPostgresql(url, { migrate: true, runsMaintenance: false });
+  const open = () => openPostgresql(url, { runsMaintenance: false });
   const engines = await Promise.allSettled(Array.from({ length: 6 }, open));
   for (const engine of engines) if (engine.status === 'fulfilled') await engine.value.close();
   expect(engines.map(({ status }) => status)).toEqual(Array(6).fill('fulfilled'));
@@ -44,7 +44,7 @@ describe('A database is rejected', () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  const open = (url: string) => openPostgresql(url, { migrate: true, runsMaintenance: false });
+  const open = (url: string) => openPostgresql(url, { runsMaintenance: false });
   const asOtherUser = (url: string) => {
     const other = new URL(url);
     other.username = 'other user';

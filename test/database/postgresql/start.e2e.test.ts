@@ -8,7 +8,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
-import { openDatabaseForImport } from '../../../server/database/open.ts';
+import { openDatabase } from '../../../server/database/open.ts';
 import { updateSearchIndex } from '../../../server/search/rebuild.ts';
 import { startApp } from '../../support/app.ts';
 import { runProgram, startProgram } from '../../support/commands.ts';
@@ -91,7 +91,7 @@ test('Timeouts of the database do not apply to migrations and imports', async ()
   // In one query, because the next connection has the timeouts.
   const settings = timeouts.map((timeout) => `ALTER DATABASE limited SET ${timeout} = 1`);
   await query(databaseUrl, settings.join(';'));
-  await using engine = await openDatabaseForImport({ dataDir, databaseUrl });
+  await using engine = await openDatabase({ dataDir, databaseUrl }, { purpose: 'import' });
   for (const timeout of timeouts) {
     const { rows } = await sql`SHOW ${sql.ref(timeout)}`.execute(engine.db);
     expect(rows).toEqual([{ [timeout]: '0' }]);

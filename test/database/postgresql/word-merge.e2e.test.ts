@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DatabaseTransaction, Engine } from '../../../server/database/engine.ts';
+import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
 import { PostgresqlMaintenance } from '../../../server/database/postgresql/maintenance/maintenance.ts';
-import { openPostgresql } from '../../../server/database/postgresql/open.ts';
 import { MAX_UNMAINTAINED_CHANGES } from '../../../server/database/postgresql/word-index/changes.ts';
 import {
   transact,
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
   const url = await server.createDatabase(`merge${++databases}`);
-  engine = await openPostgresql(url, { migrate: true, runsMaintenance: false });
+  engine = await openPostgresql(url, { runsMaintenance: false });
   blocker = new pg.Client(url);
   await blocker.connect();
 });

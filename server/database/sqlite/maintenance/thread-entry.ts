@@ -2,7 +2,7 @@ import { runThread, settings, stopSignal } from '../../maintenance/run-thread.ts
 import { connect } from '../dialect.ts';
 import { createEngine } from '../engine.ts';
 import { busyError } from '../errors.ts';
-import { startMeter } from '../meter.ts';
+import { startMeter } from '../waiting.ts';
 import { SqliteMaintenance } from './maintenance.ts';
 
 const { database: file } = settings;
