@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { documentsWith, readDictionary } from '../../server/search/dictionary/dictionary.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { avatarFile, listAvatarFiles } from '../support/avatar.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { getError } from '../support/errors.ts';
@@ -15,12 +15,9 @@ import {
   sendMessage,
   spaceCreation,
 } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app[Symbol.asyncDispose]());
+const app = useApp();
 
 const appreciate = async ({ client }: TestUser, { message_id }: { message_id: string }) =>
   (await api.appreciateMessage({ client, path: { message_id }, throwOnError: true })).data;

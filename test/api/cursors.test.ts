@@ -1,28 +1,27 @@
 import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Space } from '../../generated/types.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { sealCursor } from '../../server/http/cursors.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 import { getPage, searchPath, tagPath } from './search-pages.ts';
 import { createTeaSpaces } from './tea-spaces.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 let guests: TestUser[];
 let spaces: Space[];
 
 beforeAll(async () => {
-  app = await startApp();
   ({ ann, guests, spaces } = await createTeaSpaces(app));
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const get = (path: string) => getPage(app, path);
 

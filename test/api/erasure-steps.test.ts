@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
@@ -20,7 +20,7 @@ import {
 } from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
-import { dataSettings, startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { dataSettings, startApp, type TestUser } from '../support/app.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { getError } from '../support/errors.ts';
@@ -28,15 +28,12 @@ import { toLines } from '../support/ndjson.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { tablesOf } from '../support/tables.ts';
+import { useApp } from '../support/use-app.ts';
 
 /** So short that a transaction deletes only one batch of rows. */
 const NO_TIME_MS = -1;
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp({}, { runsMaintenance: false });
-});
-afterAll(() => app[Symbol.asyncDispose]());
+const app = useApp({}, { runsMaintenance: false });
 
 let gone: TestUser;
 let other: TestUser;

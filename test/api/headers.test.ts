@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestUser } from '../support/app.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { createSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let alice: TestUser;
 beforeAll(async () => {
-  app = await startApp();
   alice = await app.register('alice');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 describe('Every response', () => {
   const samples: [number, string, RequestInit?][] = [

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestUser } from '../support/app.ts';
 import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
 import { recordLog } from '../support/record-log.ts';
+import { useApp } from '../support/use-app.ts';
 import { problemOf, UUID } from './raw-problem.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-let app: TestApp;
 let caller: TestUser;
 const { log, lines } = recordLog<{ reqId: string; status: number }>();
+const app = useApp({}, { log });
 beforeAll(async () => {
-  app = await startApp({}, { log });
   caller = await app.register();
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 /** Waits for the log line of a request. */
 async function expectLogged(id: string, line: object) {

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { contract, operations, resolveReference } from '../../server/contract.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let caller: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   caller = await app.register();
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 interface Schema {
   type: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';

@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 /** Creates the spaces. */
 let ann: TestUser;
 /** Participates in the spaces. */
@@ -18,13 +19,11 @@ let carl: TestUser;
 let stranger: Pick<TestUser, 'client'>;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   ben = await app.register('ben');
   carl = await app.register('carl');
   stranger = { client: app.client() };
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 let space: Space;
 beforeEach(async () => {

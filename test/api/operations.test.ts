@@ -7,6 +7,7 @@ import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
 import { recordLog } from '../support/record-log.ts';
 import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
+import { useApp } from '../support/use-app.ts';
 
 const operationsRequiringToken = operations.filter((each) => each.authentication === 'required');
 const operationsAcceptingToken = operations.filter((each) => each.authentication === 'optional');
@@ -23,12 +24,11 @@ const operationsWithoutBody = operations.filter((each) => each.bodyType === null
 const QUERIES_BEFORE_HANDLER = { required: 1, optional: 1, none: 0 };
 
 describe('with a working database', () => {
-  let app: TestApp;
+  const app = useApp();
   let caller: TestUser;
   let revoked: string;
   let expired: string;
   beforeAll(async () => {
-    app = await startApp();
     caller = await app.register();
     const other = await app.register();
     revoked = other.headers.authorization as string;
@@ -43,7 +43,6 @@ describe('with a working database', () => {
       )
       .execute();
   });
-  afterAll(() => app[Symbol.asyncDispose]());
 
   const send = async (
     operation: (typeof operations)[number],
@@ -325,10 +324,9 @@ describe('with a failing database', () => {
 });
 
 describe('with a limit of reads', () => {
-  let app: TestApp;
+  const app = useApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '2' });
   let caller: TestUser;
   beforeAll(async () => {
-    app = await startApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '2' });
     caller = await app.register();
     for (let i = 0; i < 2; i += 1) await app.fetch('/api/profile/me', { headers: caller.headers });
     const search = operations.find(({ operationId }) => operationId === 'searchSpaces');
@@ -341,7 +339,6 @@ describe('with a limit of reads', () => {
       expect(Number(response.headers.get('ratelimit-reset'))).toBeGreaterThanOrEqual(1);
     }
   });
-  afterAll(() => app[Symbol.asyncDispose]());
 
   test.each(operations.filter((each) => each.isPublicRead || each.isOwnRead))(
     '$operationId returns 429 when the limit is reached',

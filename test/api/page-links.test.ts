@@ -1,21 +1,20 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestUser } from '../support/app.ts';
 import { readPages } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { createSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 import { getPage, searchPath, tagPath } from './search-pages.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   for (const _ of [1, 2]) await createSpace(ann, { title: 'Zigzag', tags: ['<zig>&?#%zag'] });
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const ids = (results: Pick<Space, 'space_id'>[]) => results.map(({ space_id }) => space_id);
 

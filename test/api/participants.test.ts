@@ -1,29 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participant, Removal, Space } from '../../generated/types.gen.ts';
 import { transactAlone } from '../../server/database/transaction.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-let app: TestApp;
+const app = useApp();
 /** Creates the spaces. */
 let ann: TestUser;
 let ben: TestUser;
 let carl: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   ben = await app.register('ben');
   carl = await app.register('carl');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 let space: Space;
 beforeEach(async () => {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participation, Space } from '../../generated/types.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import {
@@ -13,17 +13,16 @@ import {
   listParticipations,
   sendMessage,
 } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 let stranger: Pick<TestUser, 'client'>;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   stranger = { client: app.client() };
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 describe('joinSpace', () => {
   let space: Space;

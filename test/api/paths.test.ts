@@ -1,20 +1,19 @@
 import { METHODS, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { head, type RawResponse, sendRaw } from '../support/raw.ts';
 import { recordLog } from '../support/record-log.ts';
+import { useApp } from '../support/use-app.ts';
 import { problemOf } from './raw-problem.ts';
 
-let app: TestApp;
 let caller: TestUser;
 const { log, lines } = recordLog<{ reqId: string }>();
+const app = useApp({ METRICS_TOKEN: 'sesame' }, { log });
 beforeAll(async () => {
-  app = await startApp({ METRICS_TOKEN: 'sesame' }, { log });
   caller = await app.register();
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 /** Sends a request with a method that `fetch` does not support. */
 function send(method: string, path: string, headers: Record<string, string> = {}) {

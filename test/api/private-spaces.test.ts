@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
@@ -10,20 +10,19 @@ import { listParticipants, listParticipations } from '../../server/spaces/partic
 import { listRemovals } from '../../server/spaces/removals.ts';
 import { readSpace } from '../../server/spaces/spaces.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 let ben: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   ben = await app.register('ben');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 describe('a private space', () => {
   let space: Space;

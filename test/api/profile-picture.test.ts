@@ -3,26 +3,25 @@ import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { listAvatarFiles } from '../support/avatar.ts';
 import { head, openRaw, validateRaw } from '../support/raw.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
 const MAX_AVATAR_BYTES = 5_242_880;
 const MEBIBYTE = 1024 * 1024;
 const PATH = '/api/profile/picture';
 
-let app: TestApp;
+const app = useApp();
 let user: TestUser;
 let jpeg: Buffer<ArrayBuffer>;
 
 beforeAll(async () => {
-  app = await startApp();
   jpeg = await createImage(60, 40).jpeg().toBuffer();
 });
-afterAll(() => app[Symbol.asyncDispose]());
 beforeEach(async () => {
   user = await app.register();
 });

@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { verifyAccount } from '../../server/account-lifecycle/verification.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { createSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app[Symbol.asyncDispose]());
+const app = useApp();
 
 const getProfile = async ({ client }: Pick<TestUser, 'client'>) =>
   (await api.getProfile({ client, throwOnError: true })).data;

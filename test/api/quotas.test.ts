@@ -1,13 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { importRecords } from '../../server/exchange/import.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestUser } from '../support/app.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { getError } from '../support/errors.ts';
 import { toLines } from '../support/ndjson.ts';
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
 const HOUR_MS = 3_600_000;
 const NEW_SPACE = spaceCreation();
@@ -35,7 +36,6 @@ const expectRetryAfter = async (call: Promise<Result>, maxSeconds: number, limit
 afterEach(() => void vi.useRealTimers());
 
 describe('The quotas per hour and day', () => {
-  let app: TestApp;
   const settings = {
     RATE_LIMITS: 'on',
     TRUST_PROXY: '127.0.0.1',
@@ -44,10 +44,7 @@ describe('The quotas per hour and day', () => {
     MESSAGES_PER_HOUR: '4',
     CHANGES_PER_HOUR: '4',
   };
-  beforeAll(async () => {
-    app = await startApp(settings);
-  });
-  afterAll(() => app[Symbol.asyncDispose]());
+  const app = useApp(settings);
 
   const create = ({ client }: TestUser, headers: Record<string, string>) =>
     api.createSpace({ client, headers, body: NEW_SPACE });
@@ -202,12 +199,8 @@ describe('The quotas per hour and day', () => {
 });
 
 describe('The quotas of an account in total', () => {
-  let app: TestApp;
   const settings = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '4', MAX_TAGS: '5', MAX_SESSIONS: '3' };
-  beforeAll(async () => {
-    app = await startApp(settings);
-  });
-  afterAll(() => app[Symbol.asyncDispose]());
+  const app = useApp(settings);
 
   test('limit the number of spaces, and deleting one makes room', async () => {
     const user = await app.register();
@@ -346,11 +339,7 @@ describe('The quotas of an account in total', () => {
 });
 
 describe('Joining by invitation code', () => {
-  let app: TestApp;
-  beforeAll(async () => {
-    app = await startApp({ RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' });
-  });
-  afterAll(() => app[Symbol.asyncDispose]());
+  const app = useApp({ RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' });
 
   const join = (
     { client }: TestUser,

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
 import { transact } from '../../server/database/transaction.ts';
@@ -14,16 +14,12 @@ import { isPostgresql } from '../support/databases.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { recordLog } from '../support/record-log.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
-
-let app: TestApp;
+import { useApp } from '../support/use-app.ts';
 
 // With a trusted proxy, each test can use its own client addresses.
 const settings = { RATE_LIMITS: 'on', TRUST_PROXY: '127.0.0.1' };
-beforeAll(async () => {
-  app = await startApp(settings);
-});
+const app = useApp(settings);
 afterEach(() => void vi.useRealTimers());
-afterAll(() => app[Symbol.asyncDispose]());
 
 let addresses = 0;
 const newAddress = () => `192.0.2.${++addresses}`;

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestUser } from '../support/app.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let alice: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   alice = await app.register('alice');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const register = (registration: Partial<Registration>) =>
   api.register({

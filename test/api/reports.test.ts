@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { removeMessage } from '../../server/messages/messages.ts';
 import { closeReports, listReports, type Report } from '../../server/reports/reports.ts';
 import { removeSpace } from '../../server/spaces/space-deletion.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { getError } from '../support/errors.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let author: TestUser;
 let reporter: TestUser;
 beforeAll(async () => {
-  app = await startApp();
   author = await app.register('author');
   reporter = await app.register('reporter');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const reportSpace = ({ client }: TestUser, { space_id }: Space, reason = 'Spam') =>
   api.reportSpace({ client, path: { space_id }, body: { reason } });

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult } from '../../generated/types.gen.ts';
-import { startApp, type TestApp } from '../support/app.ts';
+import { startApp } from '../support/app.ts';
 import { readPages } from '../support/pages.ts';
 import { createSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
 describe('Every language', () => {
   /** Titles and descriptions. */
@@ -55,15 +56,13 @@ describe('Every language', () => {
     'Ｆｕｌｌ　ｗｉｄｔｈ': 'ｶﾞﾝﾀﾞﾑ',
   } as const;
 
-  let app: TestApp;
+  const app = useApp();
   beforeAll(async () => {
-    app = await startApp();
     const user = await app.register();
     for (const [title, description] of Object.entries(spaces)) {
       await createSpace(user, { title, description });
     }
   });
-  afterAll(() => app[Symbol.asyncDispose]());
 
   type Title = keyof typeof spaces;
   /** Each query finds exactly these spaces. */

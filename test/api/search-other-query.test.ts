@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   for (const [title, description] of [
     ['Astronomy for beginners', 'Telescopes and patience.'],
@@ -31,7 +31,6 @@ beforeAll(async () => {
   }
   await waitForDictionary(app);
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const titles = (results: Pick<SearchResult, 'title'>[]) => results.map(({ title }) => title);
 

@@ -1,26 +1,25 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 import { matches, queryWords } from '../../server/text/words/query.ts';
 import { titleKey } from '../../server/text/words/tokenize.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestUser } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { readPages } from '../support/pages.ts';
 import { createSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 import { getPage, searchPath, tagPath } from './search-pages.ts';
 import { createTeaSpaces } from './tea-spaces.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 let spaces: Space[];
 
 beforeAll(async () => {
-  app = await startApp();
   ({ ann, spaces } = await createTeaSpaces(app));
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const ids = (results: Pick<Space, 'space_id'>[]) => results.map(({ space_id }) => space_id);
 

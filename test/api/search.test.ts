@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Problem, SearchResult, Space, SpaceUpdate } from '../../generated/types.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { nextPage } from '../support/pages.ts';
 import { createSpace, joinSpace, leaveSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 const others: TestUser[] = [];
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   // One by one, because passwords of many concurrent registrations wait too long on a busy machine.
   for (let i = 0; i < 15; i += 1) others.push(await app.register());
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const titles = (results: Pick<SearchResult, 'title'>[]) => results.map(({ title }) => title);
 

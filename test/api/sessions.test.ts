@@ -1,20 +1,19 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SessionSummary } from '../../generated/types.gen.ts';
 import { type Caller, endAllSessions, findCaller } from '../../server/auth/sessions.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestUser } from '../support/app.ts';
 import { readDataFolder } from '../support/data-files.ts';
 import { readPages } from '../support/pages.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let alice: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   alice = await app.register('alice');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 /** Returns the access token of a new session. */
 async function openSession({ email, password }: TestUser): Promise<string> {

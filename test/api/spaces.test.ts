@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { readSpace } from '../../server/spaces/spaces.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { getError } from '../support/errors.ts';
 import {
@@ -14,19 +14,18 @@ import {
   sendMessage,
   spaceCreation,
 } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 let ben: TestUser;
 let stranger: Pick<TestUser, 'client'>;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   ben = await app.register('ben');
   stranger = { client: app.client() };
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const updateSpace = async ({ client }: TestUser, { space_id }: Space, body: SpaceUpdate) =>
   (await api.updateSpace({ client, path: { space_id }, body, throwOnError: true })).data;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { deleteSuspendedAccount } from '../../server/account-lifecycle/deletion.ts';
 import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { type Operation, operations } from '../../server/contract.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -14,8 +14,9 @@ import { nextPage, readPages } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 /** Is suspended in most tests. */
 let mallory: TestUser;
 let other: TestUser;
@@ -27,7 +28,6 @@ let ofMallory: Message;
 let inPublicSpace: Message;
 
 beforeAll(async () => {
-  app = await startApp();
   mallory = await app.register('mallory');
   other = await app.register('other');
   publicSpace = await createSpace(mallory, { title: 'Zeppelin bargains', tags: ['zeppelin'] });
@@ -40,7 +40,6 @@ beforeAll(async () => {
   inPublicSpace = await sendMessage(other, publicSpace, 'How much is one?');
   await sendMessage(mallory, publicSpace, 'Very little');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const suspend = (account: string) => suspendAccount(app.context.engine, account);
 const restore = (account: string) => restoreAccount(app.context.engine, account);

@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import type { Position } from '../../server/pagination.ts';
 import { currentVersions } from '../../server/search/revision.ts';
 import { searchTag as searchTagAt } from '../../server/search/tag-search.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { nextPage } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { createSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const searchTag = async (tag: string) =>
   (await api.searchSpacesByTag({ client: app.client(), path: { tag }, throwOnError: true })).data;

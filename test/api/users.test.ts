@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { getError } from '../support/errors.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let ann: TestUser;
 let ben: TestUser;
 
 beforeAll(async () => {
-  app = await startApp();
   ann = await app.register('ann');
   ben = await app.register('ben');
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const getUser = async ({ client }: TestUser, user_id: string) =>
   (await api.getUser({ client, path: { user_id }, throwOnError: true })).data;

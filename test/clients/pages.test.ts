@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   ApiError,
   type Client,
@@ -11,15 +11,15 @@ import {
   searchSpaces,
   searchSpacesByTag,
 } from '../../client/index.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let user: TestUser;
 let space_id: string;
 
 beforeAll(async () => {
-  app = await startApp();
   user = await app.register();
   const space = await createSpace(user);
   space_id = space.space_id;
@@ -27,7 +27,6 @@ beforeAll(async () => {
   await createSpace(user);
   await createSpace(user);
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 /** Returns a client that receives a page of one made-up item, with a Link header. */
 function clientWithLink(link: string, requests: Request[] = []): Client {

@@ -1,11 +1,12 @@
 import sharp from 'sharp';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError, ProfileAPI } from '../../client/index.ts';
 import { client as globalClient } from '../../generated/client.gen.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 /** `fetch` that validates every request and response against the contract. */
 let validatingFetch: typeof fetch;
 let user: TestUser;
@@ -14,12 +15,10 @@ let profile: ProfileAPI;
 let photo: Buffer<ArrayBuffer>;
 
 beforeAll(async () => {
-  app = await startApp();
   validatingFetch = app.client().getConfig().fetch as typeof fetch;
   const pixels = { width: 8, height: 8, channels: 3, background: 'teal' } as const;
   photo = Buffer.from(await sharp({ create: pixels }).jpeg().toBuffer());
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 beforeEach(async () => {
   user = await app.register();

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   ApiError,
   type ApiOptions,
@@ -9,17 +9,17 @@ import {
   type SearchOptions,
 } from '../../client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import { startApp, type TestApp } from '../support/app.ts';
+import { startApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { freePort } from '../support/ports.ts';
+import { useApp } from '../support/use-app.ts';
 
-let app: TestApp;
+const app = useApp();
 let url: string;
 /** `fetch` that validates every request and response against the contract. */
 let validatingFetch: typeof fetch;
 
 beforeAll(async () => {
-  app = await startApp();
   url = app.url;
   validatingFetch = app.client().getConfig().fetch as typeof fetch;
   const { client } = await app.register('baker');
@@ -35,7 +35,6 @@ beforeAll(async () => {
   // Corrections require the dictionary.
   await waitForDictionary(app);
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 const titles = (spaces: { title: string }[] | null) => spaces?.map(({ title }) => title);
 

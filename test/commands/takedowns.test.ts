@@ -1,18 +1,19 @@
 import { mkdtempDisposable, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { ada } from '../exchange/records.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import { completeCommand, runCommand } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 
 describe('The commands for takedowns', () => {
-  let app: TestApp;
+  const app = useApp();
   let dataDir: string;
   let ids: Record<'user' | 'space' | 'message' | 'reporter', string>;
   let mallory: TestUser;
@@ -31,7 +32,6 @@ describe('The commands for takedowns', () => {
   const getProfile = () => api.getProfile({ client: mallory.client });
 
   beforeAll(async () => {
-    app = await startApp();
     dataDir = app.context.config.dataDir;
     mallory = await app.register('mallory');
     reporter = await app.register('reporter');
@@ -44,7 +44,6 @@ describe('The commands for takedowns', () => {
       reporter: reporter.userId,
     };
   });
-  afterAll(() => app[Symbol.asyncDispose]());
 
   const run = (command: string, ...args: string[]) =>
     runCommand(command, args, { DATA_DIR: dataDir });

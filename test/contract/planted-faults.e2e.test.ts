@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { prepareServer } from '../../verification/server.ts';
 import { verify } from '../../verification/verify.ts';
-import { startApp, type TestApp } from '../support/app.ts';
 import { createSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
 import { type ProxiedExchange, startProxy } from './proxy.ts';
 
 // Proxies plant faults into the responses of a server that implements the contract. The faults of one group do not
@@ -17,11 +17,7 @@ interface Fault {
   found: Record<string, string>;
 }
 
-let app: TestApp;
-beforeAll(async () => {
-  app = await startApp();
-});
-afterAll(() => app[Symbol.asyncDispose]());
+const app = useApp();
 
 const setStatus = (status: number) => (exchange: ProxiedExchange) => {
   exchange.status = status;

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
 import { importRecords } from '../../server/exchange/import.ts';
-import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { toLines } from '../support/ndjson.ts';
+import { useApp } from '../support/use-app.ts';
 import { type EmptyDatabases, prepareDatabases } from './databases.ts';
 import { ada, bob, bread, joined, validRecords } from './records.ts';
 
@@ -15,13 +15,11 @@ beforeAll(async () => {
 afterAll(() => databases[Symbol.asyncDispose]());
 
 describe('imported data', () => {
-  let app: TestApp;
+  const app = useApp();
   beforeAll(async () => {
-    app = await startApp();
     await importRecords(app.context.engine, toLines(validRecords));
     await waitForDictionary(app);
   });
-  afterAll(() => app[Symbol.asyncDispose]());
 
   test('is found by text, by tag and with a typing error', async () => {
     for (const path of [

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import * as api from '../../generated/sdk.gen.ts';
 import { importRecords } from '../../server/exchange/import.ts';
 import type { ExchangeRecord } from '../../server/exchange/records.ts';
-import { startApp, type TestApp } from '../support/app.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { toLines } from '../support/ndjson.ts';
+import { useApp } from '../support/use-app.ts';
 import { exampleSpaces } from './example-queries/spaces.ts';
 
 /** Queries with the same meaning, and the titles of their results. */
@@ -35,14 +35,12 @@ const read = <T>(file: string): T =>
 const typedGroups = read<Group[]>('queries.yaml');
 const otherGroups = read<Group[]>('other-queries.yaml');
 
-let app: TestApp;
+const app = useApp();
 
 beforeAll(async () => {
-  app = await startApp();
   await importRecords(app.context.engine, toLines(records()));
   await waitForDictionary(app);
 });
-afterAll(() => app[Symbol.asyncDispose]());
 
 function* records(): Iterable<ExchangeRecord> {
   const maxParticipants = Math.max(...exampleSpaces.map(({ participants = 1 }) => participants));
