@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { AccountData, Message, Space } from '../../generated/types.gen.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestApp } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { head } from '../support/raw.ts';
 import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 

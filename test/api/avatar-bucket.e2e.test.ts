@@ -1,8 +1,9 @@
 import type { InjectOptions } from 'fastify';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestApp } from '../support/app.ts';
 import { avatarFile, uploadAvatar } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { recordLog } from '../support/record-log.ts';
 import {
   awsEnvironment,

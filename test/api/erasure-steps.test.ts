@@ -20,7 +20,8 @@ import {
 } from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
-import { dataSettings, startApp, type TestUser } from '../support/app.ts';
+import { dataSettings, startApp } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { getError } from '../support/errors.ts';

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
-import { startApp, type TestUser } from '../support/app.ts';
+import { startApp } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
 import { createSpace } from '../support/spaces.ts';

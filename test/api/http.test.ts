@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
 import { recordLog } from '../support/record-log.ts';
 import { useApp } from '../support/use-app.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { contract, operations, resolveReference } from '../../server/contract.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { useApp } from '../support/use-app.ts';
 
 const app = useApp();

@@ -1,7 +1,8 @@
 import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { startApp, type TestApp, type TestUser } from '../support/app.ts';
+import { startApp, type TestApp } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { useRealHashingCost } from '../support/hashing-cost.ts';
 
 let app: TestApp;

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
-import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { startApp, type TestUser } from '../support/app.ts';
+import { startApp } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { readPages } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { createSpace } from '../support/spaces.ts';

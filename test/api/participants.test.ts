@@ -3,8 +3,8 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participant, Removal, Space } from '../../generated/types.gen.ts';
 import { transactAlone } from '../../server/database/transaction.ts';
-import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
@@ -38,31 +38,31 @@ const summaryOf = ({ userId, username }: TestUser) => ({
   profile_picture: `${app.url}/avatars/default.webp`,
 });
 
-const listParticipants = ({ client }: Reader, { space_id }: Space = space) =>
+const listParticipants = ({ client }: Reader, { space_id }: Space) =>
   api.listParticipants({ client, query: { space_id } });
 
-const listRemovals = ({ client }: Reader, { space_id }: Space = space) =>
+const listRemovals = ({ client }: Reader, { space_id }: Space) =>
   api.listRemovals({ client, query: { space_id } });
 
-const remove = ({ client }: Reader, user: TestUser, { space_id }: Space = space) =>
+const remove = ({ client }: Reader, user: TestUser, { space_id }: Space) =>
   api.removeParticipant({ client, path: { space_id, user_id: user.userId } });
 
-const undo = ({ client }: Reader, user: TestUser, { space_id }: Space = space) =>
+const undo = ({ client }: Reader, user: TestUser, { space_id }: Space) =>
   api.undoRemoval({ client, path: { space_id, user_id: user.userId } });
 
-const join = ({ client }: Reader, { space_id, invitation_code }: Space = space) =>
+const join = ({ client }: Reader, { space_id, invitation_code }: Space) =>
   api.joinSpace({ client, path: { space_id }, body: { invitation_code } });
 
-const renew = ({ client }: Reader, { space_id }: Space = space) =>
+const renew = ({ client }: Reader, { space_id }: Space) =>
   api.renewInvitationCode({ client, path: { space_id } });
 
-const publish = ({ client }: Reader, { space_id }: Space = space) =>
+const publish = ({ client }: Reader, { space_id }: Space) =>
   api.updateSpace({ client, path: { space_id }, body: { visibility: 'public' } });
 
-const getSpace = ({ client }: Reader, { space_id }: Space = space) =>
+const getSpace = ({ client }: Reader, { space_id }: Space) =>
   api.getSpace({ client, path: { space_id } });
 
-const listMessages = ({ client }: Reader, { space_id }: Space = space) =>
+const listMessages = ({ client }: Reader, { space_id }: Space) =>
   api.listMessages({ client, query: { space_id } });
 
 const statsOf = async ({ client }: Reader) =>
@@ -93,21 +93,21 @@ describe('listParticipants', () => {
 
   test('returns the current participants with avatar and time of joining, the last joined first', async () => {
     await sleep(2);
-    const { data: participation } = await join(carl);
+    const { data: participation } = await join(carl, space);
     const profile_picture = await uploadAvatar(carl);
-    const { data } = await listParticipants(ann);
+    const { data } = await listParticipants(ann, space);
     expect(data).toEqual([
       { user: { ...summaryOf(carl), profile_picture }, joined_at: participation?.joined_at },
       { user: summaryOf(ben), joined_at: expect.any(String) },
       { user: summaryOf(ann), joined_at: space.created_at },
     ]);
     await leaveSpace(ben, space);
-    expect((await listParticipants(carl)).data).toEqual([data?.[0], data?.[2]]);
+    expect((await listParticipants(carl, space)).data).toEqual([data?.[0], data?.[2]]);
   });
 
   test('returns participants to everyone who can see the space and is signed in', async () => {
-    expect((await listParticipants(ben)).data).toHaveLength(2);
-    expect(await getError(listParticipants(carl))).toBe('404 space_not_found');
+    expect((await listParticipants(ben, space)).data).toHaveLength(2);
+    expect(await getError(listParticipants(carl, space))).toBe('404 space_not_found');
     expect((await listParticipants(carl, open)).data).toHaveLength(joined.length);
     expect(await getError(listParticipants({ client: app.client() }, open))).toBe(
       '401 unauthenticated',
@@ -134,22 +134,26 @@ describe('listParticipants', () => {
 
 describe('removeParticipant', () => {
   test('ends the participation and lists the user as removed', async () => {
-    const { data: removal } = await remove(ann, ben);
+    const { data: removal } = await remove(ann, ben, space);
     expect(removal).toEqual({ user: summaryOf(ben), removed_at: expect.any(String) });
-    expect((await listParticipants(ann)).data).toEqual([
+    expect((await listParticipants(ann, space)).data).toEqual([
       { user: summaryOf(ann), joined_at: space.created_at },
     ]);
-    expect((await getSpace(ann)).data?.participant_count).toBe(1);
-    expect((await listRemovals(ann)).data).toEqual([removal]);
+    expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
+    expect((await listRemovals(ann, space)).data).toEqual([removal]);
     await sleep(2);
-    expect((await remove(ann, ben)).data).toEqual(removal);
-    expect((await getSpace(ann)).data?.participant_count).toBe(1);
+    expect((await remove(ann, ben, space)).data).toEqual(removal);
+    expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
   });
 
   test('takes away access to a private space immediately', async () => {
     await sendMessage(ann, space, 'Before');
-    await remove(ann, ben);
-    for (const call of [getSpace(ben), listMessages(ben), listParticipants(ben)]) {
+    await remove(ann, ben, space);
+    for (const call of [
+      getSpace(ben, space),
+      listMessages(ben, space),
+      listParticipants(ben, space),
+    ]) {
       expect(await getError(call)).toBe('404 space_not_found');
     }
     const { client } = ben;
@@ -161,17 +165,17 @@ describe('removeParticipant', () => {
   });
 
   test('prevents the user from joining again, even with a valid invitation code', async () => {
-    await remove(ann, ben);
-    expect(await getError(join(ben))).toBe('403 removed_from_space');
-    const { data: renewed } = await renew(ann);
+    await remove(ann, ben, space);
+    expect(await getError(join(ben, space))).toBe('403 removed_from_space');
+    const { data: renewed } = await renew(ann, space);
     expect(await getError(join(ben, renewed as Space))).toBe('403 removed_from_space');
-    expect((await getSpace(ann)).data?.participant_count).toBe(1);
+    expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
   });
 
   test('hides a private space from removed users without its invitation code', async () => {
-    await remove(ann, ben);
-    await renew(ann);
-    expect(await getError(join(ben))).toBe('404 space_not_found');
+    await remove(ann, ben, space);
+    await renew(ann, space);
+    expect(await getError(join(ben, space))).toBe('404 space_not_found');
   });
 
   test('prevents the user from joining a public space, which stays readable', async () => {
@@ -188,68 +192,70 @@ describe('removeParticipant', () => {
 
   test('prevents users who have left from joining again', async () => {
     await leaveSpace(ben, space);
-    expect((await remove(ann, ben)).data).toMatchObject({ user: { user_id: ben.userId } });
-    expect(await getError(join(ben))).toBe('403 removed_from_space');
-    expect((await getSpace(ann)).data?.participant_count).toBe(1);
+    expect((await remove(ann, ben, space)).data).toMatchObject({ user: { user_id: ben.userId } });
+    expect(await getError(join(ben, space))).toBe('403 removed_from_space');
+    expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
   });
 
   test('keeps the user’s messages and statistics', async () => {
     const message = await sendMessage(ben, space, 'three words here');
     const before = await statsOf(ben);
-    await remove(ann, ben);
-    expect((await listMessages(ann)).data).toEqual([message]);
+    await remove(ann, ben, space);
+    expect((await listMessages(ann, space)).data).toEqual([message]);
     expect(await statsOf(ben)).toEqual(before);
   });
 
   test('counts concurrent removals, joins and leaves once', async () => {
     await Promise.all([
-      ...Array.from({ length: 4 }, () => remove(ann, ben)),
-      ...Array.from({ length: 4 }, () => join(ben)),
+      ...Array.from({ length: 4 }, () => remove(ann, ben, space)),
+      ...Array.from({ length: 4 }, () => join(ben, space)),
       ...Array.from({ length: 4 }, () => api.leaveSpace({ client: ben.client, path: space })),
     ]);
-    expect((await getSpace(ann)).data?.participant_count).toBe(1);
-    expect((await listParticipants(ann)).data).toHaveLength(1);
+    expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
+    expect((await listParticipants(ann, space)).data).toHaveLength(1);
   });
 
   test('rejects users other than the creator', async () => {
-    await join(carl);
-    expect(await getError(remove(ben, carl))).toBe('403 not_space_creator');
-    expect(await getError(remove(ben, ann))).toBe('403 not_space_creator');
-    expect((await listParticipants(ann)).data).toHaveLength(3);
+    await join(carl, space);
+    expect(await getError(remove(ben, carl, space))).toBe('403 not_space_creator');
+    expect(await getError(remove(ben, ann, space))).toBe('403 not_space_creator');
+    expect((await listParticipants(ann, space)).data).toHaveLength(3);
   });
 
   test('rejects the creator, and users who never joined', async () => {
-    expect(await getError(remove(ann, ann))).toBe('409 creator_cannot_leave');
-    expect(await getError(remove(ann, carl))).toBe('404 participant_not_found');
+    expect(await getError(remove(ann, ann, space))).toBe('409 creator_cannot_leave');
+    expect(await getError(remove(ann, carl, space))).toBe('404 participant_not_found');
     const unknown = { ...carl, userId: 'nobody' };
-    expect(await getError(remove(ann, unknown))).toBe('404 participant_not_found');
+    expect(await getError(remove(ann, unknown, space))).toBe('404 participant_not_found');
   });
 });
 
 describe('undoRemoval', () => {
   test('lets the user join again, but does not make them a participant', async () => {
-    await remove(ann, ben);
-    expect((await undo(ann, ben)).data).toEqual({ message: 'The user can join the space again.' });
-    expect((await listRemovals(ann)).data).toEqual([]);
-    expect((await listParticipants(ann)).data).toHaveLength(1);
-    expect(await getError(getSpace(ben))).toBe('404 space_not_found');
-    expect((await join(ben)).data?.space.participant_count).toBe(2);
+    await remove(ann, ben, space);
+    expect((await undo(ann, ben, space)).data).toEqual({
+      message: 'The user can join the space again.',
+    });
+    expect((await listRemovals(ann, space)).data).toEqual([]);
+    expect((await listParticipants(ann, space)).data).toHaveLength(1);
+    expect(await getError(getSpace(ben, space))).toBe('404 space_not_found');
+    expect((await join(ben, space)).data?.space.participant_count).toBe(2);
   });
 
   test('changes nothing for users who are not removed', async () => {
-    const before = (await listParticipants(ann)).data;
+    const before = (await listParticipants(ann, space)).data;
     for (const user of [ann, ben, carl, { ...carl, userId: 'nobody' }]) {
-      expect((await undo(ann, user)).response?.status).toBe(200);
+      expect((await undo(ann, user, space)).response?.status).toBe(200);
     }
-    expect((await listParticipants(ann)).data).toEqual(before);
+    expect((await listParticipants(ann, space)).data).toEqual(before);
   });
 
   test('rejects users other than the creator', async () => {
-    await join(carl);
-    await remove(ann, ben);
-    expect(await getError(undo(carl, ben))).toBe('403 not_space_creator');
-    expect(await getError(undo(ben, ben))).toBe('404 space_not_found');
-    expect(await getError(join(ben))).toBe('403 removed_from_space');
+    await join(carl, space);
+    await remove(ann, ben, space);
+    expect(await getError(undo(carl, ben, space))).toBe('403 not_space_creator');
+    expect(await getError(undo(ben, ben, space))).toBe('404 space_not_found');
+    expect(await getError(join(ben, space))).toBe('403 removed_from_space');
   });
 });
 
@@ -259,7 +265,7 @@ describe('listRemovals', () => {
     for (let i = 0; i < 5; i += 1) {
       const guest = await app.register();
       await joinSpace(guest, space);
-      await remove(ann, guest);
+      await remove(ann, guest, space);
       names.unshift(guest.username);
     }
     await app.context.engine.db
@@ -278,8 +284,8 @@ describe('listRemovals', () => {
   });
 
   test('rejects users other than the creator', async () => {
-    expect(await getError(listRemovals(ben))).toBe('403 not_space_creator');
-    expect(await getError(listRemovals(carl))).toBe('404 space_not_found');
+    expect(await getError(listRemovals(ben, space))).toBe('403 not_space_creator');
+    expect(await getError(listRemovals(carl, space))).toBe('404 space_not_found');
   });
 });
 
@@ -315,21 +321,21 @@ describe('the deletion of an account', () => {
 
 describe('renewInvitationCode', () => {
   test('replaces the code and changes nothing else', async () => {
-    const { data: renewed } = await renew(ann);
+    const { data: renewed } = await renew(ann, space);
     expect(renewed).toEqual({
       ...space,
       participant_count: 2,
       invitation_code: expect.stringMatching(/^[\w-]{22}$/),
     });
     expect(renewed?.invitation_code).not.toBe(space.invitation_code);
-    expect((await getSpace(ann)).data).toEqual(renewed);
-    expect(await getError(join(carl))).toBe('404 space_not_found');
+    expect((await getSpace(ann, space)).data).toEqual(renewed);
+    expect(await getError(join(carl, space))).toBe('404 space_not_found');
     expect((await join(carl, renewed as Space)).response?.status).toBe(200);
   });
 
   test('rejects a public space and users other than the creator', async () => {
-    expect(await getError(renew(ben))).toBe('403 not_space_creator');
-    expect(await getError(renew(carl))).toBe('404 space_not_found');
+    expect(await getError(renew(ben, space))).toBe('403 not_space_creator');
+    expect(await getError(renew(carl, space))).toBe('404 space_not_found');
     const open = await createSpace(ann);
     expect(await getError(renew(ann, open))).toBe('409 space_is_public');
     expect(await getError(renew(carl, open))).toBe('403 not_space_creator');
@@ -340,7 +346,7 @@ describe('a private space with messages of other users', () => {
   test('cannot become public, and keeps all its fields', async () => {
     await sendMessage(ann, space, 'Mine');
     await sendMessage(ben, space, 'Private');
-    const before = (await getSpace(ann)).data;
+    const before = (await getSpace(ann, space)).data;
     const { error, response } = await api.updateSpace({
       client: ann.client,
       path: space,
@@ -351,22 +357,22 @@ describe('a private space with messages of other users', () => {
       code: 'space_cannot_become_public',
       errors: [{ pointer: '/visibility' }],
     });
-    expect((await getSpace(ann)).data).toEqual(before);
+    expect((await getSpace(ann, space)).data).toEqual(before);
   });
 
   test('cannot become public after their authors have left or have been removed', async () => {
     await sendMessage(ben, space, 'Private');
     await leaveSpace(ben, space);
-    expect(await getError(publish(ann))).toBe('409 space_cannot_become_public');
-    await remove(ann, ben);
-    expect(await getError(publish(ann))).toBe('409 space_cannot_become_public');
+    expect(await getError(publish(ann, space))).toBe('409 space_cannot_become_public');
+    await remove(ann, ben, space);
+    expect(await getError(publish(ann, space))).toBe('409 space_cannot_become_public');
   });
 
   test('can become public after these messages have been deleted', async () => {
     await sendMessage(ann, space, 'Mine');
     const { message_id } = await sendMessage(ben, space, 'Private');
     await api.deleteMessage({ client: ben.client, path: { message_id }, throwOnError: true });
-    expect((await publish(ann)).data?.visibility).toBe('public');
+    expect((await publish(ann, space)).data?.visibility).toBe('public');
   });
 
   test('can still be changed otherwise', async () => {
@@ -393,12 +399,12 @@ describe('a private space with messages of other users', () => {
       await transactAlone(engine, async () => {
         results.push(api.sendMessage({ client: ben.client, body }));
         await waitForWriters(1);
-        results.push(publish(ann));
+        results.push(publish(ann, space));
         await waitForWriters(2);
       });
       const responses = await Promise.all(results);
       expect(responses.map(({ response }) => response?.status)).toEqual([201, 409]);
-      expect((await getSpace(ann)).data?.visibility).toBe('private');
+      expect((await getSpace(ann, space)).data?.visibility).toBe('private');
     },
   );
 });

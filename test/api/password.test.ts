@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 import { useApp } from '../support/use-app.ts';
 

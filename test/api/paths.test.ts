@@ -2,7 +2,7 @@ import { METHODS, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../server/contract.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { head, type RawResponse, sendRaw } from '../support/raw.ts';
 import { recordLog } from '../support/record-log.ts';
 import { useApp } from '../support/use-app.ts';

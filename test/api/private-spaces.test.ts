@@ -10,7 +10,7 @@ import { listParticipants, listParticipations } from '../../server/spaces/partic
 import { listRemovals } from '../../server/spaces/removals.ts';
 import { readSpace } from '../../server/spaces/spaces.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { createSpace, getSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { verifyAccount } from '../../server/account-lifecycle/verification.ts';
-import type { TestUser } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { createSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 

@@ -5,7 +5,7 @@ import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { removeMessage } from '../../server/messages/messages.ts';
 import { closeReports, listReports, type Report } from '../../server/reports/reports.ts';
 import { removeSpace } from '../../server/spaces/space-deletion.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';

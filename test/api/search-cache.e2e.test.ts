@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { type Person, register } from '../support/client.ts';
+import { register, type TestUser } from '../support/client.ts';
 import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 import { createSpace } from '../support/spaces.ts';
 
@@ -33,8 +33,8 @@ const getRepeatedly = async (path: string) => {
 };
 
 describe('The next search in every worker', () => {
-  let ann: Person;
-  let ben: Person;
+  let ann: TestUser;
+  let ben: TestUser;
   let space: Space;
   const paths = ['/api/spaces/search?q=lighthouse', '/api/spaces/tag/beacon'];
   const expectFromAllWorkers = async (expected: object[]) => {

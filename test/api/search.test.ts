@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Problem, SearchResult, Space, SpaceUpdate } from '../../generated/types.gen.ts';
-import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { nextPage } from '../support/pages.ts';
 import { createSpace, joinSpace, leaveSpace } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';

@@ -3,8 +3,8 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { readSpace } from '../../server/spaces/spaces.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
-import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
 import {
   createSpace,

@@ -4,7 +4,7 @@ import type { SearchResult, Space, SpaceUpdate } from '../../generated/types.gen
 import type { Position } from '../../server/pagination.ts';
 import { currentVersions } from '../../server/search/revision.ts';
 import { searchTag as searchTagAt } from '../../server/search/tag-search.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { nextPage } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { createSpace } from '../support/spaces.ts';

@@ -1,5 +1,6 @@
 import type { Space } from '../../generated/types.gen.ts';
-import type { TestApp, TestUser } from '../support/app.ts';
+import type { TestApp } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { createSpace, joinSpace } from '../support/spaces.ts';
 

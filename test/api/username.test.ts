@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { transactAlone } from '../../server/database/transaction.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 

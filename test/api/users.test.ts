@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { TestUser } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
+import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
 import { useApp } from '../support/use-app.ts';
 

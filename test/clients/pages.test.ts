@@ -11,7 +11,7 @@ import {
   searchSpaces,
   searchSpacesByTag,
 } from '../../client/index.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vi
 import { ApiError, ProfileAPI } from '../../client/index.ts';
 import { client as globalClient } from '../../generated/client.gen.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import type { TestUser } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { useApp } from '../support/use-app.ts';
 
 const app = useApp();

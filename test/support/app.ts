@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
-import * as api from '../../generated/sdk.gen.ts';
 import { buildApp } from '../../server/app.ts';
 import { readConfig } from '../../server/config.ts';
 import { type Context, openContext } from '../../server/context.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
+import { registerWith, type TestUser } from './client.ts';
 import { type Exchange, validateExchange } from './contract.ts';
 import { createTestDatabase } from './databases.ts';
 import { INSTANCE } from './metrics.ts';
@@ -26,17 +26,6 @@ export interface TestApp extends AsyncDisposable {
   client(token?: string): Client;
   /** Registers a new account. */
   register(username?: string): Promise<TestUser>;
-}
-
-export interface TestUser {
-  userId: string;
-  username: string;
-  email: string;
-  password: string;
-  token: string;
-  client: Client;
-  /** The `Authorization` header, for a plain `fetch`. */
-  headers: Record<string, string>;
 }
 
 /** Parts of the application that a test replaces. */
@@ -109,24 +98,7 @@ export async function startApp(
     context,
     client,
     fetch: (path, init) => validated(url + path, init),
-    async register(username = `user${++registeredUsers}`) {
-      const email = `${encodeURIComponent(username).replaceAll('%', '')}@example.com`;
-      const password = 'correct horse battery';
-      const { data } = await api.register({
-        client: client(),
-        body: { username, email, password },
-        throwOnError: true,
-      });
-      return {
-        userId: data.user_id,
-        username,
-        email,
-        password,
-        token: data.access_token,
-        client: client(data.access_token),
-        headers: { authorization: `Bearer ${data.access_token}` },
-      };
-    },
+    register: (username = `user${++registeredUsers}`) => registerWith(client, username),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

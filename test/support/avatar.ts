@@ -4,7 +4,8 @@ import sharp from 'sharp';
 import * as api from '../../generated/sdk.gen.ts';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { DEFAULT_AVATAR_NAME } from '../../server/avatars/store.ts';
-import type { TestApp, TestUser } from './app.ts';
+import type { TestApp } from './app.ts';
+import type { TestUser } from './client.ts';
 
 /** Returns a small PNG to upload. */
 export async function avatarFile(): Promise<Blob> {

@@ -1,6 +1,6 @@
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Participation, Space, SpaceCreation } from '../../generated/types.gen.ts';
-import type { TestUser } from './app.ts';
+import type { TestUser } from './client.ts';
 
 /** Returns the body of a request that creates a space. The default is a public space with the title "Tea". */
 export function spaceCreation(changes: Partial<SpaceCreation> = {}): SpaceCreation {

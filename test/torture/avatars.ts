@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../server/avatars/store.ts';
-import type { Person } from '../support/client.ts';
+import type { TestUser } from '../support/client.ts';
 import { validateExchange } from '../support/contract.ts';
 import { webpChunks } from '../support/image-chunks.ts';
 import { peakResidentBytes, residentBytes } from '../support/process-usage.ts';
@@ -58,7 +58,7 @@ export const avatars: Trial = {
       const before = await measureIdle(server);
 
       let slowest = { name: '', milliseconds: 0 };
-      const checkTime = async (person: Person, agent: Agent, sample: Bomb) => {
+      const checkTime = async (person: TestUser, agent: Agent, sample: Bomb) => {
         const start = performance.now();
         const status = await check(server, person, agent, sample);
         const milliseconds = Math.round(performance.now() - start);
@@ -131,9 +131,9 @@ type Outcome = number | 'aborted';
 
 /** Calls `send` `count` times, sequentially for each user. Returns the number of each outcome. */
 async function runForUsers(
-  people: readonly Person[],
+  people: readonly TestUser[],
   count: number,
-  send: (i: number, person: Person, agent: Agent) => Promise<Outcome>,
+  send: (i: number, person: TestUser, agent: Agent) => Promise<Outcome>,
 ): Promise<Record<string, number>> {
   const outcomes: Record<string, number> = {};
   let next = 0;
@@ -154,7 +154,7 @@ async function runForUsers(
 }
 
 /** Uploads a sample and checks the response and the avatar. Keeps the file if a check fails. */
-async function check(server: Server, person: Person, agent: Agent, sample: Bomb) {
+async function check(server: Server, person: TestUser, agent: Agent, sample: Bomb) {
   const { name, bytes, statuses } = sample;
   try {
     const status = await upload(server, person, agent, bytes);
@@ -179,7 +179,7 @@ function createForm(image: Buffer): Buffer {
 /** Uploads an image and validates the response against the contract. Returns the status. */
 async function upload(
   { url }: Server,
-  { token }: Person,
+  { token }: TestUser,
   agent: Agent,
   image: Buffer,
 ): Promise<number> {
@@ -227,7 +227,7 @@ function send(
 }
 
 /** Sends part of an upload and closes the connection. */
-async function abort({ url }: Server, { token }: Person, image: Buffer): Promise<'aborted'> {
+async function abort({ url }: Server, { token }: TestUser, image: Buffer): Promise<'aborted'> {
   const body = createForm(image);
   using connection = await openRaw(url);
   await connection.write(

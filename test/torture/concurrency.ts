@@ -8,7 +8,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { avatarFile } from '../support/avatar.ts';
-import { clientOf, type Person, register } from '../support/client.ts';
+import { clientOf, register, type TestUser } from '../support/client.ts';
 import { createTestDatabase, isPostgresql } from '../support/databases.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -33,7 +33,7 @@ const ERASURE_TIMEOUT_MS = 60_000;
 
 interface World {
   urls: string[];
-  people: Person[];
+  people: TestUser[];
   /** Spaces and messages that may have been deleted. */
   spaces: Item[];
   messages: Item[];
@@ -44,7 +44,7 @@ interface World {
 /** A space or message with its creator or author. */
 interface Item {
   id: string;
-  owner: Person;
+  owner: TestUser;
 }
 
 type Result = { data?: unknown; response?: Response; error?: unknown };
@@ -54,9 +54,9 @@ type Result = { data?: unknown; response?: Response; error?: unknown };
  * @param as returns the client of an account
  */
 type Operation = (
-  person: Person,
+  person: TestUser,
   world: World,
-  as: (person: Person) => Client,
+  as: (person: TestUser) => Client,
 ) => Promise<Result> | undefined;
 
 /** The operations with their relative frequencies. */
@@ -237,7 +237,7 @@ export const concurrency: Trial = {
       const sendOperations = async () => {
         while (sent < count) {
           const name = drawName(shares);
-          const as = ({ token }: Person) => clientOf(draw(urls), token);
+          const as = ({ token }: TestUser) => clientOf(draw(urls), token);
           const result = await operations[name]?.[1](draw(people), world, as);
           if (!result) continue;
           sent += 1;

@@ -16,6 +16,9 @@ const PAUSE_MS = 50;
 const MAX_FACTOR = 2;
 const NOISE_MS = 15;
 
+/** One of these rounds must be within the limit, because other programs can delay a user, too. */
+const ROUNDS = 3;
+
 /** The address of the greedy client. The other user has another one. */
 const GREEDY_ADDRESS = '127.0.0.9';
 
@@ -37,12 +40,19 @@ export const greedyClients: Trial = {
     await searchFor(server, milliseconds);
     const results: string[] = [];
     for (const attack of attacks) {
-      const calm = await searchFor(server, milliseconds);
-      const stop = startAttack(server, attack);
-      const busy = await searchFor(server, milliseconds);
-      const sent = await stop();
-      assert(busy <= MAX_FACTOR * calm + NOISE_MS, `${attack.name}: ${calm} ms became ${busy} ms`);
-      results.push(`${attack.name} ${calm.toFixed(1)} -> ${busy.toFixed(1)} ms (${sent} requests)`);
+      const rounds: string[] = [];
+      let isHarmless = false;
+      while (!isHarmless && rounds.length < ROUNDS) {
+        const calm = await searchFor(server, milliseconds);
+        const stop = startAttack(server, attack);
+        const busy = await searchFor(server, milliseconds);
+        const sent = await stop();
+        isHarmless = busy <= MAX_FACTOR * calm + NOISE_MS;
+        rounds.push(`${calm.toFixed(1)} -> ${busy.toFixed(1)} ms (${sent} requests)`);
+      }
+      const result = `${attack.name} ${rounds.join(', then ')}`;
+      assert(isHarmless, result);
+      results.push(result);
     }
     return `median of another user's searches: ${results.join('; ')}`;
   },

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { eraseAccount } from '../../server/account-lifecycle/deletion.ts';
 import { findCaller } from '../../server/auth/sessions.ts';
-import { startApp, type TestUser } from '../support/app.ts';
+import { startApp } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { readFacts } from './ledger.ts';
 

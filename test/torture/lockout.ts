@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
-import { clientOf, type Person, register } from '../support/client.ts';
+import { clientOf, register, type TestUser } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 import { startServer } from '../support/server.ts';
 import { outcomeOf, tally } from './people.ts';
@@ -90,7 +90,7 @@ export const lockout: Trial = {
  */
 async function failLoginsEverywhere(
   url: string,
-  { email, password }: Person,
+  { email, password }: TestUser,
   count: number,
 ): Promise<number> {
   const login = (sent: string, network: string) =>
@@ -119,7 +119,11 @@ async function failLoginsEverywhere(
 }
 
 /** Sends wrong current passwords. Calls `check` after every 50 of them. */
-async function tryWrongPasswords({ client }: Person, count: number, check: () => Promise<unknown>) {
+async function tryWrongPasswords(
+  { client }: TestUser,
+  count: number,
+  check: () => Promise<unknown>,
+) {
   const outcomes: ReturnType<typeof outcomeOf>[] = [];
   const body = { currentPassword: 'not the password', newPassword: 'staple of the north wind' };
   let checks = 0;
@@ -137,7 +141,7 @@ async function tryWrongPasswords({ client }: Person, count: number, check: () =>
 }
 
 /** Asserts that profile, bio and login work. Returns the token of a new session. */
-async function assertUsable(url: string, { client, email, password }: Person): Promise<string> {
+async function assertUsable(url: string, { client, email, password }: TestUser): Promise<string> {
   assert.equal(
     (await retryWhileUnavailable(() => api.getProfile({ client }))).response?.status,
     200,
@@ -162,7 +166,7 @@ async function assertUsable(url: string, { client, email, password }: Person): P
   return data.access_token;
 }
 
-function changePassword({ client, password: currentPassword }: Person, newPassword: string) {
+function changePassword({ client, password: currentPassword }: TestUser, newPassword: string) {
   return retryWhileUnavailable(() =>
     api.changePassword({ client, body: { currentPassword, newPassword } }),
   );

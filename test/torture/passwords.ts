@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
-import { clientOf, type Person, register } from '../support/client.ts';
+import { clientOf, register, type TestUser } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
 import { startServer } from '../support/server.ts';
 import { outcomeOf, tally } from './people.ts';
@@ -30,7 +30,7 @@ export const passwords: Trial = {
 };
 
 /** Asserts that a change keeps the caller's session and ends the others. */
-async function assertOthersEnd(url: string, person: Person): Promise<void> {
+async function assertOthersEnd(url: string, person: TestUser): Promise<void> {
   const others = [await openSession(url, person), await openSession(url, person)];
   for (const token of [person.token, ...others]) {
     assert.equal(await getProfileStatus(url, token), 200);
@@ -43,7 +43,7 @@ async function assertOthersEnd(url: string, person: Person): Promise<void> {
 }
 
 /** Changes the password repeatedly during logins with the previous one. */
-async function interleave(url: string, person: Person, times: number) {
+async function interleave(url: string, person: TestUser, times: number) {
   const counts = { ended: 0, rejected: 0 };
   let windowMs = 100;
   for (let i = 0; i < times; i += 1) {
@@ -92,7 +92,7 @@ async function interleave(url: string, person: Person, times: number) {
 }
 
 /** Changes one password concurrently from several sessions. Returns the outcomes of the rejected changes. */
-async function raceChanges(url: string, person: Person): Promise<string> {
+async function raceChanges(url: string, person: TestUser): Promise<string> {
   const { email, password: currentPassword } = person;
   const others: string[] = [];
   for (let i = 0; i < 4; i += 1) others.push(await openSession(url, person));
@@ -133,7 +133,7 @@ async function raceChanges(url: string, person: Person): Promise<string> {
   return tally(rejected);
 }
 
-async function changePassword(person: Person, newPassword: string): Promise<void> {
+async function changePassword(person: TestUser, newPassword: string): Promise<void> {
   const { client, password: currentPassword } = person;
   const body = { currentPassword, newPassword };
   const { response, error } = await retryWhileUnavailable(() =>
@@ -143,7 +143,7 @@ async function changePassword(person: Person, newPassword: string): Promise<void
   person.password = newPassword;
 }
 
-async function openSession(url: string, { email, password }: Person): Promise<string> {
+async function openSession(url: string, { email, password }: TestUser): Promise<string> {
   const body = { email, password };
   const { data, error } = await retryWhileUnavailable(() =>
     api.login({ client: clientOf(url), body }),

@@ -1,5 +1,5 @@
 import type { Operation } from '../../server/contract.ts';
-import { type Person, register } from '../support/client.ts';
+import { register, type TestUser } from '../support/client.ts';
 import { exampleRequest } from '../support/requests.ts';
 
 /** Status and problem code of a response. */
@@ -14,8 +14,12 @@ export interface Outcome {
 const MAX_CONCURRENT_REGISTRATIONS = 4;
 
 /** Registers users with numbered names. */
-export async function registerAll(url: string, count: number, name = 'person'): Promise<Person[]> {
-  const people: Person[] = [];
+export async function registerAll(
+  url: string,
+  count: number,
+  name = 'person',
+): Promise<TestUser[]> {
+  const people: TestUser[] = [];
   for (let first = 0; first < count; first += MAX_CONCURRENT_REGISTRATIONS) {
     const numbers = Array.from(
       { length: Math.min(MAX_CONCURRENT_REGISTRATIONS, count - first) },

@@ -7,7 +7,7 @@ import { type Operation, operations } from '../../server/contract.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { clientOf, type Person, register } from '../support/client.ts';
+import { clientOf, register, type TestUser } from '../support/client.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
@@ -164,7 +164,7 @@ async function usePasswords(
   url: string,
   { secrets, secret, send }: Recorder,
   username: string,
-  { email, password, token: firstToken }: Person,
+  { email, password, token: firstToken }: TestUser,
 ): Promise<string> {
   const login = await api.login({
     client: clientOf(url),

@@ -15,8 +15,9 @@ import {
 } from '../../../server/database/transaction.ts';
 import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
 import { updateSearchIndex } from '../../../server/search/rebuild.ts';
-import { startApp, type TestApp, type TestUser } from '../../support/app.ts';
+import { startApp, type TestApp } from '../../support/app.ts';
 import { avatarFile } from '../../support/avatar.ts';
+import type { TestUser } from '../../support/client.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 import { createSpace, joinSpace, sendMessage, spaceCreation } from '../../support/spaces.ts';

@@ -14,7 +14,8 @@ import { openPool } from '../../../server/database/postgresql/pool.ts';
 import { OperatorError } from '../../../server/errors.ts';
 import { type Dictionary, readDictionary } from '../../../server/search/dictionary/dictionary.ts';
 import { searchText } from '../../../server/search/text-search.ts';
-import { startApp, type TestApp, type TestUser } from '../../support/app.ts';
+import { startApp, type TestApp } from '../../support/app.ts';
+import type { TestUser } from '../../support/client.ts';
 import { parseMetrics } from '../../support/metrics.ts';
 import { createDatabase, execute } from '../../support/postgresql.ts';
 import {

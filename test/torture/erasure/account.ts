@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as api from '../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
 import { uploadAvatar } from '../../support/avatar.ts';
-import { clientOf, type Person, register } from '../../support/client.ts';
+import { clientOf, register, type TestUser } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { databaseFile, withDatabase } from '../../support/integrity.ts';
 import { toNdjson } from '../../support/ndjson.ts';
@@ -218,7 +218,10 @@ function accented(letters: string): string {
 }
 
 /** Uses the imported account over HTTP: sessions, an avatar, changes, wrong passwords. */
-export async function useAccount(url: string, canaries: Canaries): Promise<Person> {
+export async function useAccount(
+  url: string,
+  canaries: Canaries,
+): Promise<Omit<TestUser, 'username' | 'headers'>> {
   const { letters, add } = canaries;
   const email = `${letters('email')}@example.org`;
   const login = { client: clientOf(url), body: { email, password: PASSWORD } };
