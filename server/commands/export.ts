@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { databaseKind, openDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
-import { exportRecords } from '../exchange/export.ts';
+import { exportRecords } from '../import-export/export.ts';
 import { createDataFolder } from '../system/data-folder.ts';
 import { openTemporaryFile } from '../system/temporary-file.ts';
 import { plural } from '../text/quantity.ts';

@@ -4,8 +4,13 @@ import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { printable } from '../command-line/printable.ts';
 import { isDatabaseFile, openDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
-import { type BadLine, ImportError, importRecords, MAX_BAD_LINES } from '../exchange/import.ts';
-import { readLines } from '../exchange/lines.ts';
+import {
+  type BadLine,
+  ImportError,
+  importRecords,
+  MAX_BAD_LINES,
+} from '../import-export/import.ts';
+import { readLines } from '../import-export/lines.ts';
 import { plural, quantity } from '../text/quantity.ts';
 
 /** Erases the current line of a terminal, and moves to its beginning. */

@@ -1,7 +1,7 @@
 import { hashPassword } from '../auth/password-hashing.ts';
 import type { Location } from '../database/kind.ts';
 import { openDatabase } from '../database/open.ts';
-import { importRecords } from '../exchange/import.ts';
+import { importRecords } from '../import-export/import.ts';
 import { DEMO_ACCOUNT, sampleRecords } from './sample.ts';
 
 /** Adds the sample data to a database, and creates the database if it does not exist. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { ExchangeRecord } from '../exchange/records.ts';
+import type { DataRecord } from '../import-export/records.ts';
 import { randomNumbers } from './random.ts';
 
 /**
@@ -44,7 +44,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
  * times up to `now`.
  * @param passwordHash of all sample users
  */
-export function* sampleRecords(passwordHash: string, now: Date): Iterable<ExchangeRecord> {
+export function* sampleRecords(passwordHash: string, now: Date): Iterable<DataRecord> {
   const people = read<Person[]>('people.yaml').map((person, i) => ({
     ...person,
     id: i === 0 ? EXAMPLE_IDS.user : `sample-user-${i + 1}`,
@@ -57,7 +57,7 @@ function* recordsOfUsers(
   people: readonly User[],
   passwordHash: string,
   now: Date,
-): Iterable<ExchangeRecord> {
+): Iterable<DataRecord> {
   for (const [i, { id, username, bio, verified }] of people.entries()) {
     yield {
       type: 'user',
@@ -72,7 +72,7 @@ function* recordsOfUsers(
   }
 }
 
-function* recordsOfSpaces(people: readonly User[], now: Date): Iterable<ExchangeRecord> {
+function* recordsOfSpaces(people: readonly User[], now: Date): Iterable<DataRecord> {
   const random = randomNumbers(7);
   const conversations = readdirSync(new URL('spaces/', import.meta.url))
     .sort()
@@ -128,7 +128,7 @@ function* recordsOfMessages(
     now: Date;
     random: () => number;
   },
-): Iterable<ExchangeRecord> {
+): Iterable<DataRecord> {
   const { spaceId, speakers, listeners, ageMs, now, random } = setting;
   for (const [i, text] of messages.entries()) {
     // The second message is the first one by another user, which the demo's account can appreciate.

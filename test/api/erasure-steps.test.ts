@@ -8,8 +8,8 @@ import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/s
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { type Caller, findCaller } from '../../server/auth/sessions.ts';
 import { operations } from '../../server/contract.ts';
-import { exportRecords } from '../../server/exchange/export.ts';
-import { importRecords } from '../../server/exchange/import.ts';
+import { exportRecords } from '../../server/import-export/export.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { listMessages, removeMessage } from '../../server/messages/messages.ts';
 import { changePassword } from '../../server/profile/password.ts';
 import { readProfile } from '../../server/profile/profile.ts';

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
-import { importRecords } from '../../server/exchange/import.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';

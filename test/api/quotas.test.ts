@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { importRecords } from '../../server/exchange/import.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { isPostgresql } from '../support/databases.ts';

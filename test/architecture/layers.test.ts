@@ -20,7 +20,7 @@ const layers = [
   ['housekeeping.ts', 'metrics', 'tasks.ts'],
   // Domains: plain functions without HTTP.
   ['sample'],
-  ['exchange', 'reports'],
+  ['import-export', 'reports'],
   ['account-lifecycle', 'messages', 'profile'],
   ['spaces'],
   ['search', 'users'],

@@ -200,7 +200,7 @@ export const WRITERS_PASSWORD = 'bench bench bench';
 const WRITERS_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$6hUPCYSwKE/mr0UCHp0iYg$FjDB3nQQafuReK1l48SPtJTVRZVmFtjoKtCu4ivJUPo';
 
-/** Yields the data of a service in the exchange format, as lines without line breaks. */
+/** Yields the data of a service in the export format, as lines without line breaks. */
 export function* recordsOfService(spaces: number): Generator<string> {
   for (let i = 0; i < USERS; i += 1) yield line('user', userOf(i));
   for (let i = 0; i < spaces; i += 1) {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ada } from '../exchange/records.ts';
+import { ada } from '../import-export/records.ts';
 import { runCommand } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ada } from '../exchange/records.ts';
+import { ada } from '../import-export/records.ts';
 import { runProgram, startProgram } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';

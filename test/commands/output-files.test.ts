@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ada } from '../exchange/records.ts';
+import { ada } from '../import-export/records.ts';
 import { startApp } from '../support/app.ts';
 import { runCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
-import { ada } from '../exchange/records.ts';
+import { ada } from '../import-export/records.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';
 import { completeCommand, runCommand } from '../support/commands.ts';

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
-import type { ExchangeRecord } from '../../server/exchange/records.ts';
+import type { DataRecord } from '../../server/import-export/records.ts';
 import { comparePages, itemsOf } from './pages.ts';
 import { recordsToList } from './records.ts';
 import { openSessions, type Services, startServices } from './services.ts';
 
 const now = new Date();
 const records = recordsToList(now);
-const idsOf = (type: ExchangeRecord['type'], key: string) =>
+const idsOf = (type: DataRecord['type'], key: string) =>
   records.filter((record) => record.type === type).map((record) => String(record[key as never]));
 const userIds = idsOf('user', 'user_id');
 const spaceIds = idsOf('space', 'space_id');

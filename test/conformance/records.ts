@@ -1,4 +1,4 @@
-import type { ExchangeRecord, SpaceRecord } from '../../server/exchange/records.ts';
+import type { DataRecord, SpaceRecord } from '../../server/import-export/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { spaceOf } from '../bench/data.ts';
 import { exampleSpaces } from '../search/example-queries/spaces.ts';
@@ -13,11 +13,11 @@ const USERS = 400;
  * Returns spaces with participants, without messages: generated ones, the sample, and those of
  * `test/search/example-queries`.
  */
-export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
+export function spacesToSearch(count: number, now: Date): DataRecord[] {
   const time = (number: number) =>
     new Date(now.getTime() - (count - number) * MINUTE_MS).toISOString();
   const users = Array.from({ length: USERS }, (_, i) => userRecord(`u${i}`, time(0)));
-  const generated = Array.from({ length: count }, (_, i): ExchangeRecord[] => {
+  const generated = Array.from({ length: count }, (_, i): DataRecord[] => {
     const { title, description, tags, creator, participants } = spaceOf(i);
     const space_id = `s${i}`;
     const created_at = time(i);
@@ -35,12 +35,12 @@ export function spacesToSearch(count: number, now: Date): ExchangeRecord[] {
 }
 
 /** Returns records of all types for a few spaces. Many of their times are equal. */
-export function recordsToList(now: Date): ExchangeRecord[] {
+export function recordsToList(now: Date): DataRecord[] {
   const random = randomIntegers(5);
   const time = () => new Date(now.getTime() - random(40) * MINUTE_MS).toISOString();
   const created_at = new Date(now.getTime() - 60 * MINUTE_MS).toISOString();
   const users = Array.from({ length: 60 }, (_, i) => `u${i}`);
-  const records: ExchangeRecord[] = users.map((user_id) => userRecord(user_id, created_at));
+  const records: DataRecord[] = users.map((user_id) => userRecord(user_id, created_at));
   for (let i = 0; i < 30; i += 1) {
     const { title, description, tags } = spaceOf(i);
     const space_id = `s${i}`;
@@ -73,9 +73,9 @@ export function recordsToList(now: Date): ExchangeRecord[] {
   return complete([...records, ...sampleRecords('', now)], created_at);
 }
 
-function exampleRecords(created_at: string): ExchangeRecord[] {
+function exampleRecords(created_at: string): DataRecord[] {
   return exampleSpaces.flatMap(({ participants = 1, copies = 1, ...space }, i) =>
-    Array.from({ length: copies }, (_, copy): ExchangeRecord[] => {
+    Array.from({ length: copies }, (_, copy): DataRecord[] => {
       const space_id = `example-${i}-${copy}`;
       return [
         { type: 'space', space_id, creator_id: 'u0', ...space, created_at },
@@ -88,7 +88,7 @@ function exampleRecords(created_at: string): ExchangeRecord[] {
 }
 
 /** Adds ids, times and codes that an import would otherwise generate differently for each database. */
-function complete(records: ExchangeRecord[], time?: string): ExchangeRecord[] {
+function complete(records: DataRecord[], time?: string): DataRecord[] {
   const tagIds = new Map<string, number>();
   const tagIdOf = (tag: string) => {
     const key = tag.toLowerCase();
@@ -114,14 +114,14 @@ function complete(records: ExchangeRecord[], time?: string): ExchangeRecord[] {
   });
 }
 
-function userRecord(user_id: string, created_at: string): ExchangeRecord {
+function userRecord(user_id: string, created_at: string): DataRecord {
   // Letters without confusables, so that usernames are unique.
   const letters = [...user_id.slice(1)].map((digit) => 'abcdefghjk'[Number(digit)]);
   const username = `generated ${letters.join('')}`;
   return { type: 'user', user_id, username, email: `${user_id}@example.org`, created_at };
 }
 
-function participantRecord(space_id: string, user_id: string, joined_at: string): ExchangeRecord {
+function participantRecord(space_id: string, user_id: string, joined_at: string): DataRecord {
   return { type: 'participant', space_id, user_id, joined_at };
 }
 

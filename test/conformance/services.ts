@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
-import { importRecords } from '../../server/exchange/import.ts';
-import type { ExchangeRecord } from '../../server/exchange/records.ts';
+import { importRecords } from '../../server/import-export/import.ts';
+import type { DataRecord } from '../../server/import-export/records.ts';
 import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { toLines } from '../support/ndjson.ts';
@@ -22,7 +22,7 @@ const SETTINGS = { PUBLIC_URL: 'https://spaces.example' };
  *   `npm run test:postgresql`
  */
 export async function startServices(
-  records: readonly ExchangeRecord[],
+  records: readonly DataRecord[],
   postgresqlSettings: Record<string, string> = {},
 ): Promise<Services> {
   await using started = new AsyncDisposableStack();

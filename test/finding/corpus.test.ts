@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
-  type ExchangeRecord,
+  type DataRecord,
   type ParticipantRecord,
   parseRecord,
   type SpaceRecord,
-} from '../../server/exchange/records.ts';
+} from '../../server/import-export/records.ts';
 import { convertPackages, MAX_PARTICIPANTS, USERS } from './corpus.ts';
 
 let folder: string;
@@ -31,7 +31,7 @@ async function readAll(file: string): Promise<string[]> {
   return lines;
 }
 
-const recordsOf = <T extends ExchangeRecord>(lines: string[], type: T['type']) =>
+const recordsOf = <T extends DataRecord>(lines: string[], type: T['type']) =>
   lines.map(parseRecord).filter((each): each is T => each.type === type);
 
 describe('A package list as a corpus', () => {

@@ -22,7 +22,7 @@ interface Package {
 }
 
 /**
- * Yields the records of a package list in the exchange format, as lines without line breaks. Each package becomes a
+ * Yields the records of a package list in the export format, as lines without line breaks. Each package becomes a
  * public space with its name as the title and its summary as the description. The file is read twice, line by line.
  * @param file tab-separated, with a header line that names the columns `name`, `downloads…` and `summary…`
  */

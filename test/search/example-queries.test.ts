@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import * as api from '../../generated/sdk.gen.ts';
-import { importRecords } from '../../server/exchange/import.ts';
-import type { ExchangeRecord } from '../../server/exchange/records.ts';
+import { importRecords } from '../../server/import-export/import.ts';
+import type { DataRecord } from '../../server/import-export/records.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { toLines } from '../support/ndjson.ts';
 import { useApp } from '../support/use-app.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
   await waitForDictionary(app);
 });
 
-function* records(): Iterable<ExchangeRecord> {
+function* records(): Iterable<DataRecord> {
   const maxParticipants = Math.max(...exampleSpaces.map(({ participants = 1 }) => participants));
   const users = Array.from({ length: maxParticipants }, (_, i) => `user-${i}`);
   for (const user_id of users) {

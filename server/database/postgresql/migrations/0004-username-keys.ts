@@ -1,1 +1,1 @@
-export { recomputeUsernameKeys as up } from '../../username-keys.ts';
+export { recomputeUsernameKeys as up } from '../../recompute-usernames.ts';

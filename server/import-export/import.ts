@@ -47,7 +47,7 @@ export interface ImportOptions {
 
 /**
  * Imports records into the database in one transaction. Does not change records that already exist.
- * @param lines in the exchange format; empty lines are ignored, and errors are bad lines
+ * @param lines in the export format; empty lines are ignored, and errors are bad lines
  * @throws ImportError if there are bad lines; then nothing is imported
  */
 export async function importRecords(

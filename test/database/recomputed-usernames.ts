@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { expect } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
-import { recomputeUsernameKeys } from '../../server/database/username-keys.ts';
+import { recomputeUsernameKeys } from '../../server/database/recompute-usernames.ts';
 import {
   distinctSkeleton,
   usernameKey,

@@ -1,11 +1,11 @@
 import { MAX_ROWS_PER_STATEMENT } from '../database/prepared.ts';
 import type { BadLine, Line } from './import-run.ts';
-import { BadLineError, type ExchangeRecord, parseRecord } from './records.ts';
+import { BadLineError, type DataRecord, parseRecord } from './records.ts';
 
 /** Consecutive lines whose records are imported together: first all users, then all spaces, and so on. */
 export interface Batch {
   /** The records of each type. */
-  records: { [Type in ExchangeRecord['type']]: Line<Extract<ExchangeRecord, { type: Type }>>[] };
+  records: { [Type in DataRecord['type']]: Line<Extract<DataRecord, { type: Type }>>[] };
   /** The lines without a valid record. */
   bad: BadLine[];
 }
@@ -69,16 +69,16 @@ class BatchBuilder implements Batch {
     return Object.values(this.records).reduce((sum, { length }) => sum + length, this.bad.length);
   }
 
-  add(line: Line<ExchangeRecord>): void {
-    (this.records[line.content.type] as Line<ExchangeRecord>[]).push(line);
+  add(line: Line<DataRecord>): void {
+    (this.records[line.content.type] as Line<DataRecord>[]).push(line);
     for (const reference of referencesOf(line.content)) this.#references.add(reference);
   }
 
   /** Whether one of the batch's records refers to `record`, or may refer to it because its id is not known yet. */
-  refersTo(record: ExchangeRecord): boolean {
+  refersTo(record: DataRecord): boolean {
     const name = nameOf(record);
     if (name !== undefined) return this.#references.has(name);
-    const types = Object.keys(this.records) as ExchangeRecord['type'][];
+    const types = Object.keys(this.records) as DataRecord['type'][];
     return types
       .slice(types.indexOf(record.type) + 1)
       .some((type) => this.records[type].length > 0);
@@ -86,7 +86,7 @@ class BatchBuilder implements Batch {
 }
 
 /** Returns the name by which other records refer to this one; undefined if it has no id. */
-function nameOf(record: ExchangeRecord): string | undefined {
+function nameOf(record: DataRecord): string | undefined {
   switch (record.type) {
     case 'user':
       return record.user_id && `user ${record.user_id}`;
@@ -103,7 +103,7 @@ function nameOf(record: ExchangeRecord): string | undefined {
 }
 
 /** Returns the names of the records that a record refers to. */
-function referencesOf(record: ExchangeRecord): string[] {
+function referencesOf(record: DataRecord): string[] {
   switch (record.type) {
     case 'user':
       return [];
@@ -122,7 +122,7 @@ function referencesOf(record: ExchangeRecord): string[] {
   }
 }
 
-function parseLine(line: string): ExchangeRecord | BadLineError {
+function parseLine(line: string): DataRecord | BadLineError {
   try {
     return parseRecord(line);
   } catch (error) {

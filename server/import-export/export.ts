@@ -6,7 +6,7 @@ import { readSnapshot } from '../database/transaction.ts';
 import { deriveId } from './defaults.ts';
 import type {
   AppreciationRecord,
-  ExchangeRecord,
+  DataRecord,
   MessageRecord,
   ParticipantRecord,
   SpaceRecord,
@@ -22,7 +22,7 @@ const SPACES_PER_BATCH = 500;
  */
 export async function exportRecords(
   engine: Engine,
-  write: (record: ExchangeRecord) => Promise<void>,
+  write: (record: DataRecord) => Promise<void>,
 ): Promise<void> {
   await readSnapshot(engine.db, async (snapshot) => {
     for (const read of [readUsers, readSpaces, readParticipants, readMessages, readAppreciations]) {

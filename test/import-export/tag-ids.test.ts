@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
-import { importRecords } from '../../server/exchange/import.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { startApp } from '../support/app.ts';
 import { toLines } from '../support/ndjson.ts';
 import { createSpace } from '../support/spaces.ts';

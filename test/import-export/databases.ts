@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { exportRecords } from '../../server/exchange/export.ts';
+import { exportRecords } from '../../server/import-export/export.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
 /** Creates empty databases of the kind that the tests run on. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sampleRecords } from '../../../server/sample/sample.ts';
-import { PASSWORD_HASH } from '../../exchange/records.ts';
+import { PASSWORD_HASH } from '../../import-export/records.ts';
 import { runCommand } from '../../support/commands.ts';
 import { toNdjson } from '../../support/ndjson.ts';
 import { PASSWORD, query, startPostgresql } from '../../support/postgresql.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BadLineError, parseRecord } from '../../server/exchange/records.ts';
+import { BadLineError, parseRecord } from '../../server/import-export/records.ts';
 import { ada, bread, hello, validRecords } from './records.ts';
 
 describe('parseRecord', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { openSqlite } from '../../server/database/sqlite/engine.ts';
-import { expectRecomputedKeys } from './username-keys.ts';
+import { expectRecomputedKeys } from './recomputed-usernames.ts';
 
 test('An upgrade recomputes the keys of usernames by the current rules', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'username-keys-'));

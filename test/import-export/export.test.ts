@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { importRecords } from '../../server/exchange/import.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { toLines } from '../support/ndjson.ts';

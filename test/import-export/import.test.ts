@@ -3,7 +3,11 @@ import * as api from '../../generated/sdk.gen.ts';
 import { restoreAccount } from '../../server/account-lifecycle/suspension.ts';
 import { discardAvatar, removeDiscardedAvatars } from '../../server/avatars/discarded-avatars.ts';
 import type { AvatarStore } from '../../server/avatars/store.ts';
-import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import {
+  ImportError,
+  type ImportReport,
+  importRecords,
+} from '../../server/import-export/import.ts';
 import { removeAvatarOf } from '../../server/profile/avatar.ts';
 import { distinctSkeleton, usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp } from '../support/app.ts';

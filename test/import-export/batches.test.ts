@@ -3,7 +3,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { MAX_ROWS_PER_STATEMENT } from '../../server/database/prepared.ts';
-import { ImportError, type ImportReport, importRecords } from '../../server/exchange/import.ts';
+import {
+  ImportError,
+  type ImportReport,
+  importRecords,
+} from '../../server/import-export/import.ts';
 import { distinctSkeleton } from '../../server/text/username-keys.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { toLines } from '../support/ndjson.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { importRecords } from '../../server/exchange/import.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { toLines } from '../support/ndjson.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations, reservedValues } from '../../server/contract.ts';
-import { importRecords } from '../../server/exchange/import.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { startApp } from '../support/app.ts';
 import { toLines } from '../support/ndjson.ts';
 import { exampleRequest } from '../support/requests.ts';
@@ -53,7 +53,7 @@ describe('reservedValues', () => {
     }
   });
 
-  test('returns the ids that the documentation of the exchange format lists', () => {
+  test('returns the ids that the documentation of the export format lists', () => {
     const text = readFileSync(new URL('../../docs/data.md', import.meta.url), 'utf8');
     for (const id of reservedValues('space_id')) expect(text).toContain(`\`${id}\``);
   });

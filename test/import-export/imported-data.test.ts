@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { setPassword } from '../../server/account-lifecycle/password-reset.ts';
-import { importRecords } from '../../server/exchange/import.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { toLines } from '../support/ndjson.ts';
 import { useApp } from '../support/use-app.ts';

@@ -4,14 +4,14 @@ import { componentSchema, reservedValues } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 
 /**
- * A line of the exchange format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
+ * A line of the export format, which is newline-delimited JSON. A record can refer to records in earlier lines and in
  * the database.
  *
  * Ids and times are optional. A missing id is derived from the record, so that importing the same line again adds
  * nothing. A user without an id gets a random one, and is recognised by the email address. The default of `created_at`
  * and `joined_at` is the time of the import, and that of `updated_at` is `created_at`. Other missing times are not set.
  */
-export type ExchangeRecord =
+export type DataRecord =
   | UserRecord
   | SpaceRecord
   | ParticipantRecord
@@ -199,7 +199,7 @@ export class BadLineError extends Error {}
  * Parses and validates a line.
  * @throws BadLineError
  */
-export function parseRecord(line: string): ExchangeRecord {
+export function parseRecord(line: string): DataRecord {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -222,7 +222,7 @@ export function parseRecord(line: string): ExchangeRecord {
   if (mayBeUnstorable && findUnstorable(value) !== undefined) {
     throw new BadLineError('contains NUL or an unpaired surrogate');
   }
-  return value as ExchangeRecord;
+  return value as DataRecord;
 }
 
 /** Returns a clearer message than the default one for errors of some keywords. */
