@@ -196,6 +196,21 @@ test.each([
   },
 );
 
+// Package managers choose the registry, which can be a mirror.
+test.skipIf(!existsSync(join(root, '.git')))('No file names the address of a package', () => {
+  const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+    .trim()
+    .split('\n');
+  const withAddress = files.filter(
+    (file) =>
+      !/(^|\/)(package-lock\.json|Cargo\.lock|composer\.lock|go\.sum)$/.test(file) &&
+      /https?:\/\/[^\s"'`)]+\.(jar|tgz|tar\.gz|whl|crate|gem|nupkg|deb)\b/.test(
+        readFileSync(join(root, file), 'utf8'),
+      ),
+  );
+  expect(withAddress).toEqual([]);
+});
+
 // Detects downloads and build results that were committed by mistake.
 test.skipIf(!existsSync(join(root, '.git')))('Only two images are binary files', () => {
   const files = execFileSync('git', ['ls-files', '--eol'], { cwd: root, encoding: 'utf8' });

@@ -184,7 +184,7 @@ export async function installNodePackages(workspace: Workspace): Promise<void> {
   workspace.addToPath(join(packages, '.bin'));
 }
 
-const MAVEN_DEPENDENCY_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1';
+export const MAVEN_DEPENDENCY_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1';
 
 /** Downloads the dependencies in `pom.xml`, with their own dependencies, to `lib` in the cache. */
 export async function installJars(workspace: Workspace): Promise<void> {

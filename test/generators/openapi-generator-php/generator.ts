@@ -1,4 +1,4 @@
-import { type Generator, java, type Toolchain } from '../generator.ts';
+import { type Generator, java, maven, type Toolchain } from '../generator.ts';
 import { installOpenapiGenerator, openapiGeneratorVersion } from '../openapi-generator.ts';
 
 const php: Toolchain = { name: 'PHP', command: ['php', '--version'], minimumVersion: '8.1' };
@@ -17,7 +17,7 @@ const guzzle: Toolchain = {
 export const openapiGeneratorPhp: Generator = {
   folder: import.meta.dirname,
   version: openapiGeneratorVersion,
-  toolchains: [java, php, guzzle],
+  toolchains: [java, maven, php, guzzle],
   install: installOpenapiGenerator,
   command: 'java -jar openapi-generator-cli.jar generate -i openapi.yaml -g php -o client',
   async compile({ run, listFiles }) {

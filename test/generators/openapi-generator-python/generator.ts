@@ -1,10 +1,10 @@
-import { type Generator, installPythonPackages, java, python } from '../generator.ts';
+import { type Generator, installPythonPackages, java, maven, python } from '../generator.ts';
 import { installOpenapiGenerator, openapiGeneratorVersion } from '../openapi-generator.ts';
 
 export const openapiGeneratorPython: Generator = {
   folder: import.meta.dirname,
   version: openapiGeneratorVersion,
-  toolchains: [java, python],
+  toolchains: [java, maven, python],
   async install(workspace) {
     await installOpenapiGenerator(workspace);
     await installPythonPackages(workspace);
