@@ -6,6 +6,7 @@ import { hashPassword } from '../auth/password-hashing.ts';
 import { type OpenedSession, openSession } from '../auth/sessions.ts';
 import type { Config, Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
+import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 
@@ -51,7 +52,7 @@ export async function register(
           created_at: now,
           updated_at: now,
           suspended_at: null,
-        })
+        } satisfies NewRow<'users'>)
         .returning('pk')
         .executeTakeFirstOrThrow();
       return openSession(trx, pk, quotas);

@@ -8,7 +8,9 @@ interface ParameterTypes {
   'nullable text': string | null;
 }
 
-type Types = Record<string, keyof ParameterTypes>;
+export type ParameterType = keyof ParameterTypes;
+
+type Types = Record<string, ParameterType>;
 
 type Values<T extends Types> = { [Name in keyof T]: ParameterTypes[T[Name]] };
 

@@ -1,4 +1,4 @@
-import type { ColumnType, Generated } from 'kysely';
+import type { ColumnType, Generated, InsertType } from 'kysely';
 import type { Action } from '../config.ts';
 
 /**
@@ -32,6 +32,16 @@ export interface Schema {
   action_counts: ActionCounts;
   secrets: Secrets;
 }
+
+/**
+ * All columns of a new row, except generated ones. Unlike the rows that Kysely inserts, it requires nullable columns, so
+ * that no insert forgets a new one.
+ */
+export type NewRow<Table extends keyof Schema> = {
+  [Column in keyof Schema[Table] as undefined extends InsertType<Schema[Table][Column]>
+    ? never
+    : Column]: InsertType<Schema[Table][Column]>;
+};
 
 export interface Users {
   pk: Generated<number>;

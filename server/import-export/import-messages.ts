@@ -1,4 +1,5 @@
-import { prepareWriteMany } from '../database/prepared.ts';
+import { type ParameterType, prepareWriteMany } from '../database/prepared.ts';
+import type { NewRow } from '../database/schema.ts';
 import { assertMessageText } from '../messages/message-text.ts';
 import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
@@ -15,7 +16,7 @@ const insertMessages = prepareWriteMany(
     text: 'text',
     word_count: 'bigint',
     created_at: 'text',
-  },
+  } satisfies Record<keyof NewRow<'messages'>, ParameterType>,
   (db, rows) =>
     db
       .insertInto('messages')

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { type ParameterType, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import type { NewRow } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
 import { timeOrNow } from './defaults.ts';
 import { findSpaces, findUsers, requireKnown } from './import-references.ts';
@@ -13,7 +14,7 @@ export const insertParticipations = prepareWriteMany(
     joined_at: 'text',
     left_at: 'nullable text',
     removed_at: 'nullable text',
-  },
+  } satisfies Record<keyof NewRow<'participations'>, ParameterType>,
   (db, rows) =>
     db
       .insertInto('participations')

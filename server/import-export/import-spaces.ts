@@ -1,5 +1,5 @@
-import { prepareWriteMany } from '../database/prepared.ts';
-import type { Spaces } from '../database/schema.ts';
+import { type ParameterType, prepareWriteMany } from '../database/prepared.ts';
+import type { NewRow, Spaces } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
 import { invitationCodeFor } from '../spaces/invitation-codes.ts';
 import { parseDescription, parseTitle } from '../spaces/space-text.ts';
@@ -21,7 +21,7 @@ const insertSpaces = prepareWriteMany(
     invitation_code: 'nullable text',
     participant_count: 'bigint',
     created_at: 'text',
-  },
+  } satisfies Record<keyof NewRow<'spaces'>, ParameterType>,
   (db, rows) =>
     db
       .insertInto('spaces')

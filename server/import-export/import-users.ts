@@ -4,7 +4,13 @@ import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { isPasswordHash, PASSWORD_HASH_RULE } from '../auth/password-hashing.ts';
-import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import {
+  columnOf,
+  type ParameterType,
+  prepareReadMany,
+  prepareWriteMany,
+} from '../database/prepared.ts';
+import type { NewRow } from '../database/schema.ts';
 import { distinctSkeleton } from '../text/username-keys.ts';
 import { timeOrNow } from './defaults.ts';
 import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
@@ -54,7 +60,7 @@ const insertUsers = prepareWriteMany(
     created_at: 'text',
     updated_at: 'text',
     suspended_at: 'nullable text',
-  },
+  } satisfies Record<keyof NewRow<'users'>, ParameterType>,
   (db, rows) => db.insertInto('users').values(rows),
 );
 

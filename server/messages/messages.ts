@@ -7,6 +7,7 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
+import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
@@ -66,7 +67,7 @@ export async function sendMessage(
         text,
         word_count: countWords(text),
         created_at: new Date().toISOString(),
-      })
+      } satisfies NewRow<'messages'>)
       .returning('pk')
       .executeTakeFirstOrThrow();
     return readMessage(trx, avatars, pk);

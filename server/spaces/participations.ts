@@ -5,6 +5,7 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
+import type { NewRow } from '../database/schema.ts';
 import { transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
@@ -46,7 +47,7 @@ export async function joinSpace(
           joined_at,
           left_at: null,
           removed_at: null,
-        })
+        } satisfies NewRow<'participations'>)
         .onConflict((conflict) =>
           conflict.columns(['space_pk', 'user_pk']).doUpdateSet({ joined_at, left_at: null }),
         )

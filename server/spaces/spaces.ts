@@ -4,6 +4,7 @@ import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
+import type { NewRow } from '../database/schema.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
@@ -44,7 +45,7 @@ export async function createSpace(
         invitation_code: invitationCodeFor(creation.visibility),
         participant_count: 1,
         created_at: now,
-      })
+      } satisfies NewRow<'spaces'>)
       .returning('pk')
       .executeTakeFirstOrThrow();
     await trx
@@ -55,7 +56,7 @@ export async function createSpace(
         joined_at: now,
         left_at: null,
         removed_at: null,
-      })
+      } satisfies NewRow<'participations'>)
       .execute();
     await setTags(trx, pk, tags);
     if (tags.length > 0) await assertTagQuota(trx, quotas, caller);
