@@ -1,0 +1,27 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Migration } from 'kysely/migration';
+
+/** The migrations that all kinds of databases share. */
+const SHARED_FOLDER = join(import.meta.dirname, 'migrations');
+
+/** `.js` in the npm package, `.ts` in the repository. */
+const EXTENSION = extname(import.meta.filename);
+
+/**
+ * Loads the migrations of a kind of database: those in its own folder, and those that all kinds share.
+ * @returns the migrations by name, in the order of their numbers
+ */
+export async function loadMigrations(folder: string): Promise<Record<string, Migration>> {
+  const files = [folder, SHARED_FOLDER]
+    .flatMap((each) => (existsSync(each) ? readdirSync(each).map((name) => join(each, name)) : []))
+    .filter((file) => /^\d{4}-/.test(basename(file)) && file.endsWith(EXTENSION))
+    .filter((file) => !file.endsWith('.d.ts'))
+    .sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
+  const migrations: Record<string, Migration> = {};
+  for (const file of files) {
+    migrations[basename(file, EXTENSION)] = await import(pathToFileURL(file).href);
+  }
+  return migrations;
+}
