@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
 import type { DataRecord } from '../../server/import-export/records.ts';
+import { pathsWith } from '../support/requests.ts';
 import { comparePages, itemsOf } from './pages.ts';
 import { recordsToList } from './records.ts';
 import { openSessions, type Services, startServices } from './services.ts';
@@ -51,40 +52,24 @@ beforeAll(async () => {
 });
 afterAll(() => services[Symbol.asyncDispose]());
 
-/** The paths of all lists, by operation. Every caller requests each of them. */
-const lists: Record<string, string[]> = {
-  searchSpaces: ['東', 'the', 'a', 'bread'].map(
-    (q) => `/api/spaces/search?q=${encodeURIComponent(q)}`,
-  ),
-  searchSpacesByTag: tags.slice(0, 10).map((tag) => `/api/spaces/tag/${encodeURIComponent(tag)}`),
-  listSessions: ['/api/auth/sessions'],
-  listParticipations: ['/api/participations'],
-  listParticipants: listedSpaces.map((id) => `/api/participants?space_id=${id}`),
-  listRemovals: listedSpaces.map((id) => `/api/removals?space_id=${id}`),
-  listMessages: listedSpaces.map((id) => `/api/messages?space_id=${id}`),
+/** Values of required parameters. Every caller requests each of them. */
+const values = {
+  q: ['東', 'the', 'a', 'bread'],
+  tag: tags.slice(0, 10),
+  space_id: listedSpaces,
+  user_id: userIds,
+  message_id: idsOf('message', 'message_id').filter((_, i) => i % 20 === 0),
 };
 
-/** The paths of all other reads, by operation. */
-const resources: Record<string, string[]> = {
-  getProfile: ['/api/profile/me'],
-  downloadAccountData: ['/api/profile/data'],
-  getSpace: listedSpaces.map((id) => `/api/spaces/${id}`),
-  getUser: userIds.map((id) => `/api/users/${id}`),
-};
-
-test('Every GET operation with a cursor is compared as a list, and every other one as a single response', () => {
-  const hasCursor = (operation: (typeof operations)[number]) =>
-    operation.parameters.some(({ name }) => name === 'cursor');
-  const reads = operations.filter(({ method }) => method === 'GET');
-  const [listed, others] = [reads.filter(hasCursor), reads.filter((each) => !hasCursor(each))];
-  expect(listed.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(lists).sort());
-  expect(others.map(({ operationId }) => operationId).sort()).toEqual(
-    Object.keys(resources).sort(),
-  );
-});
+const reads = operations.filter(({ method }) => method === 'GET');
+const [lists, resources] = [true, false].map((isList) =>
+  reads
+    .filter(({ parameters }) => parameters.some(({ name }) => name === 'cursor') === isList)
+    .map((operation): [string, string[]] => [operation.operationId, pathsWith(operation, values)]),
+) as [[string, string[]][], [string, string[]][]];
 
 describe('SQLite and PostgreSQL return the same pages', () => {
-  test.each(Object.entries(lists))('%s', async (_, paths) => {
+  test.each(lists)('%s', async (_, paths) => {
     const counts = { pages: 0, items: 0 };
     for (const [i, userId] of callers.entries()) {
       const headers = { authorization: `Bearer ${tokens.get(userId)}` };
@@ -103,7 +88,7 @@ describe('SQLite and PostgreSQL return the same pages', () => {
 });
 
 describe('SQLite and PostgreSQL return the same response', () => {
-  test.each(Object.entries(resources))('%s', async (_, paths) => {
+  test.each(resources)('%s', async (_, paths) => {
     let found = 0;
     for (const userId of callers) {
       const headers = { authorization: `Bearer ${tokens.get(userId)}` };

@@ -45,6 +45,23 @@ export function exampleRequest(
   return { url, init: { method, headers, body: JSON.stringify(Object.fromEntries(fields)) } };
 }
 
+/**
+ * Returns the paths of an operation with every combination of values for its required parameters.
+ * @param values by the name of the parameter; the others have their examples
+ */
+export function pathsWith(
+  operation: Operation,
+  values: Readonly<Record<string, readonly string[]>>,
+): string[] {
+  let combinations: Record<string, string>[] = [{}];
+  for (const { name, required } of operation.parameters) {
+    const choices = required ? values[name] : undefined;
+    if (!choices) continue;
+    combinations = combinations.flatMap((each) => choices.map((v) => ({ ...each, [name]: v })));
+  }
+  return combinations.map((each) => exampleRequest(operation, each).url);
+}
+
 /** Returns the names of an operation's parameters and of the properties of its JSON body. */
 export function inputNamesOf(operation: Operation): string[] {
   const parameters = operation.parameters.map(({ name }) => name);
