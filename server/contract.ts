@@ -240,13 +240,22 @@ export function reservedValues(parameter: string): ReadonlySet<string> {
   return new Set(reserved);
 }
 
+/**
+ * Returns the contract for the server at a URL.
+ * @param introduction Markdown, put before the description of the service
+ */
+export function contractFor(url: string, introduction = ''): Contract {
+  const description = [introduction, contract.info.description].filter(Boolean).join('\n\n');
+  return { ...contract, info: { ...contract.info, description }, servers: [{ url }] };
+}
+
 /** The content of `openapi.yaml`. */
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
 /**
- * Returns the text of the contract for the server at a URL. All lines except those of `servers` and the introduction
+ * Returns the contract for the server at a URL as YAML. All lines except those of `servers` and the introduction
  * are as in the file.
- * @param introduction Markdown, put before the description of the service
+ * @param introduction see `contractFor`
  */
 export function contractTextFor(url: string, introduction = ''): string {
   const introductionLines = introduction && `${introduction.replace(/^(?=.)/gm, '    ')}\n\n`;

@@ -99,6 +99,8 @@ describe('The mock server', () => {
     expect(contract.headers.get('content-type')).toBe('application/yaml');
     expect(parse(await contract.text()).servers).toEqual([{ url }]);
     expect((await request('/openapi.yaml', { method: 'POST' })).status).toBe(405);
+    const { body } = await request('/openapi.json');
+    expect(body.servers).toEqual([{ url }]);
   });
 
   test.each([
