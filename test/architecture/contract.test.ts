@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseDocument, visit } from 'yaml';
-import { contractText, operations } from '../../server/contract.ts';
+import { contract, contractText, operations } from '../../server/contract.ts';
 import { inputNamesOf } from '../support/requests.ts';
 
 // Rules for openapi.yaml that its linters cannot express.
@@ -24,6 +24,12 @@ test('the contract has no YAML anchors, which some tools cannot read', () => {
     },
   });
   expect(anchors).toEqual([]);
+});
+
+test('only errors are shared responses, because some generators return null for a shared success', () => {
+  const responses = Object.entries(contract.components.responses ?? {});
+  const shared = responses.filter(([, response]) => !('x-problem-codes' in response));
+  expect(shared.map(([name]) => name)).toEqual([]);
 });
 
 test('the contract has lists', () => {

@@ -285,7 +285,7 @@ describe('The check of the service’s contract', () => {
     ],
     [
       'a response header',
-      ({ components: { responses } }) => delete responses.SearchResults.headers.Link,
+      ({ paths }) => delete paths['/api/spaces/tag/{tag}'].get.responses['200'].headers.Link,
       'searchSpacesByTag 200 response: header Link was removed. Keep the header.',
     ],
     [
@@ -406,10 +406,9 @@ describe('The check of the service’s contract', () => {
     [
       'a shared response under another name',
       ({ paths, components: { responses } }) => {
-        responses.Page = responses.SearchResults;
-        delete responses.SearchResults;
-        const { get } = paths['/api/spaces/tag/{tag}'];
-        get.responses['200'] = { $ref: '#/components/responses/Page' };
+        responses.ExpiredToken = responses.Unauthenticated;
+        const { get } = paths['/api/profile/me'];
+        get.responses['401'] = { $ref: '#/components/responses/ExpiredToken' };
       },
     ],
     [
