@@ -492,14 +492,14 @@ export type Credentials = {
 };
 
 /**
- * `null` and an empty object mean the same as no body.
+ * How the caller may join a private space. An empty object means the same as no body.
  */
 export type Invitation = {
     /**
      * The invitation code of the space. Required for a private space, ignored for a public one.
      */
     invitation_code?: string | null;
-} | null;
+};
 
 /**
  * A new space.

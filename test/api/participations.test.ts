@@ -50,7 +50,6 @@ describe('joinSpace', () => {
     const { client } = carl;
     for (const body of [
       undefined,
-      null,
       {},
       { invitation_code: null },
       { invitation_code: 'whatever' },
