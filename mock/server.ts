@@ -116,7 +116,12 @@ async function handle(
 function send(outgoing: ServerResponse, { status, headers, body }: MockResponse): void {
   const length = String(Buffer.byteLength(body));
   outgoing
-    .writeHead(status, { ...corsHeaders(CORS_ORIGINS), ...headers, 'content-length': length })
+    .writeHead(status, {
+      'x-request-id': randomUUID(),
+      ...corsHeaders(CORS_ORIGINS),
+      ...headers,
+      'content-length': length,
+    })
     .end(body);
 }
 
@@ -129,6 +134,7 @@ function problemResponse(error: unknown): MockResponse {
       ...headers,
       'cache-control': 'no-store',
       'content-type': 'application/problem+json',
+      'x-request-id': problem.request_id,
     },
     body: JSON.stringify(problem),
   };
