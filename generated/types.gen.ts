@@ -818,6 +818,10 @@ export type GetProfileErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -875,6 +879,10 @@ export type ChangeUsernameErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -928,6 +936,10 @@ export type ChangeBioErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -960,6 +972,10 @@ export type RemoveProfilePictureErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1020,6 +1036,10 @@ export type ChangeProfilePictureErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1077,6 +1097,10 @@ export type ChangePasswordErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1114,6 +1138,10 @@ export type DownloadAccountDataErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1146,6 +1174,10 @@ export type DeleteAccountErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1204,6 +1236,10 @@ export type RegisterErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1261,6 +1297,10 @@ export type LoginErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1302,6 +1342,10 @@ export type LogoutErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1355,6 +1399,10 @@ export type ListSessionsErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1400,6 +1448,10 @@ export type EndSessionErrors = {
      * The caller has no such session.
      */
     404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1458,6 +1510,10 @@ export type CreateSpaceErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1510,6 +1566,10 @@ export type DeleteSpaceErrors = {
      */
     404: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1561,6 +1621,10 @@ export type GetSpaceErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1634,6 +1698,10 @@ export type UpdateSpaceErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1694,6 +1762,10 @@ export type RenewInvitationCodeErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1746,6 +1818,10 @@ export type ListParticipationsErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1797,6 +1873,10 @@ export type LeaveSpaceErrors = {
      * The caller is the creator of the space.
      */
     409: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1870,6 +1950,10 @@ export type JoinSpaceErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1931,6 +2015,10 @@ export type ListParticipantsErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1998,6 +2086,10 @@ export type ListRemovalsErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2053,6 +2145,10 @@ export type UndoRemovalErrors = {
      *
      */
     404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2116,6 +2212,10 @@ export type RemoveParticipantErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2177,6 +2277,10 @@ export type ListMessagesErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2241,6 +2345,10 @@ export type SendMessageErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2291,6 +2399,10 @@ export type DeleteMessageErrors = {
      */
     404: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2336,6 +2448,10 @@ export type WithdrawAppreciationErrors = {
      * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2391,6 +2507,10 @@ export type AppreciateMessageErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2440,6 +2560,10 @@ export type GetUserErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2509,6 +2633,10 @@ export type ReportSpaceErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2574,6 +2702,10 @@ export type ReportMessageErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
