@@ -79,6 +79,14 @@ describe('with a working database', () => {
     },
   );
 
+  test.each(['/api/spaces/search?q=tea', '/api/participations?limit=5'])(
+    'ignores an unknown query parameter of %s',
+    async (path) => {
+      const { headers } = caller;
+      expect((await app.fetch(`${path}&utm_source=mail`, { headers })).status).toBe(200);
+    },
+  );
+
   const invalidTokens: [string, () => string][] = [
     ['with unknown content', () => `Bearer sps_${'a'.repeat(43)}`],
     ['that was revoked', () => revoked],
