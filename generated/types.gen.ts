@@ -547,7 +547,8 @@ export type ReportCreation = {
  * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
  * or Korean (UTS 39, Highly Restrictive). At most 4 nonspacing marks in a row, and no mark twice in a row.
  * `.`, `_` and `-` cannot be last or occur twice in a row. A right-to-left username begins with a letter and
- * does not mix digits of two kinds (RFC 5893).
+ * does not mix digits of two kinds (RFC 5893). The NFKC form must meet the same rules, so `ŀ`, which becomes
+ * `l·`, is not accepted.
  *
  */
 export type Username = string;
@@ -574,12 +575,16 @@ export type NewPassword = string;
 export type Password = string;
 
 /**
- * One line of at most 120 code points; not blank; no control characters
+ * One line of at most 120 code points; not blank; no control characters, such as tabs. White space around it is
+ * removed, including tabs and line breaks.
+ *
  */
 export type SpaceTitle = string;
 
 /**
- * At most 500 code points; may be empty; no control characters except line breaks
+ * At most 500 code points; may be empty; no control characters except line breaks. White space around it is
+ * removed, including tabs.
+ *
  */
 export type SpaceDescription = string;
 
@@ -589,7 +594,8 @@ export type SpaceDescription = string;
 export type Visibility = 'public' | 'private';
 
 /**
- * At most 10 tags of 1 to 64 code points each, without control characters. A leading `#` is removed. Of tags
+ * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
+ * removed, and white space is normalised. Of tags
  * that match each other in the tag search, such as `tea` and `Tea`, only the first is kept.
  *
  */
@@ -743,7 +749,8 @@ export type SearchSpacesByTagData = {
         /**
          * The tag name, such as `c++` or `a/b`. Pass plain text to your client, which encodes it for the URL
          * like any path parameter (`/` becomes `%2F`). The names `.` and `..` cannot be requested, because
-         * URL parsers resolve them as relative path segments. The maximum length is that of a request.
+         * URL parsers resolve them as relative path segments. The tags of spaces have at most 64 code points. A tag
+         * with which the request line and headers are larger than 16,384 bytes gets 431.
          *
          */
         tag: string;
