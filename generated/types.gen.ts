@@ -60,7 +60,9 @@ export type UserSummary = {
  */
 export type Tag = {
     /**
-     * Identifier of the tag
+     * Identifier of all tags that match each other in the tag search. `Tea` and `tea` share one, so caches by
+     * `tag_id` must not share the name. No operation accepts it.
+     *
      */
     tag_id: number;
     /**
