@@ -96,7 +96,9 @@ export type Profile = {
      */
     profile_picture: string;
     /**
-     * Whether the account has been verified
+     * Whether the operator of the server has verified the account. The operator decides what this means, for
+     * example that the identity of the user is known. No operation changes it.
+     *
      */
     is_verified: boolean;
     /**
