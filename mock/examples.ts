@@ -60,8 +60,9 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     const url = urlOf(incoming);
     const isJson = operation.bodyType !== null && hasBody(incoming.headers);
     const body = isJson ? await readJson(incoming) : undefined;
-    // Prism would take it for an omitted body.
-    if (body === null) throw invalidValues([{ pointer: '', message: 'must be an object' }]);
+    // Prism would take it for an omitted body, like the server if the body is optional.
+    if (body === null && operation.isBodyRequired)
+      throw invalidValues([{ pointer: '', message: 'must be an object' }]);
     // Prism would report an empty tag as missing.
     if (url.pathname.endsWith('/tag/')) return select(operation, incoming, { code: 404 });
     const response = await askPrism(operation, url, { body });

@@ -50,6 +50,8 @@ describe('joinSpace', () => {
     const { client } = carl;
     for (const body of [
       undefined,
+      // What clients of some generators send for an omitted body.
+      null as never,
       {},
       { invitation_code: null },
       { invitation_code: 'whatever' },

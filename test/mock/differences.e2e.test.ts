@@ -405,7 +405,7 @@ describe('The mock responds like the server to', async () => {
     ['PUT', '/api/reports/messages/unknown', '{"reason":"\\u200b"}', 400],
     ['POST', '/api/messages', '{"space_id":"~","text":" "}', 400],
     ['PUT', '/api/participations/{space_id}', '', 200],
-    ['PUT', '/api/participations/{space_id}', 'null', 400],
+    ['PUT', '/api/participations/{space_id}', 'null', 200],
     ['PUT', '/api/participations/{space_id}', '{}', 200],
     ['PUT', '/api/participations/{space_id}', '{"invitation_code":null}', 200],
     ['PUT', '/api/participations/{space_id}', '{"invitation_code":""}', 400],

@@ -163,7 +163,9 @@ function bodyError(
 ): string | undefined {
   const media = declared?.content['application/json'];
   if (!media) return undefined;
-  if (requestBody === undefined) return declared?.required ? 'the body is missing' : undefined;
+  // `null` counts as no body.
+  if (requestBody === undefined || (requestBody === 'null' && !declared?.required))
+    return declared?.required ? 'the body is missing' : undefined;
   if (requestType?.split(';')[0] !== 'application/json') {
     return `the body has the type ${requestType}`;
   }
