@@ -1945,7 +1945,7 @@ export type JoinSpaceErrors = {
      */
     408: Problem;
     /**
-     * The account has reached its quota of spaces, tags or participations.
+     * The account has reached its quota of participations.
      */
     409: Problem;
     /**
