@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Media,
   type Operation,
@@ -57,8 +58,13 @@ class ContractComparison {
       else this.#report(old.operationId, location, 'was removed', 'Keep the operation.');
     }
     for (const kind of NAMED_COMPONENTS) {
-      for (const name of Object.keys(this.#before.components?.[kind] ?? {})) {
-        if (this.#after.components?.[kind]?.[name] !== undefined) continue;
+      for (const [name, old] of Object.entries(this.#before.components?.[kind] ?? {})) {
+        const now = this.#after.components?.[kind]?.[name];
+        if (now && kind === 'securitySchemes' && !isSameScheme(old, now)) {
+          const remedy = 'Add another scheme instead.';
+          this.#report('components', `${kind}/${name}`, 'was changed', remedy);
+        }
+        if (now !== undefined) continue;
         const remedy = 'Keep the component: clients name a type after it.';
         this.#report('components', `${kind}/${name}`, 'was removed', remedy);
       }
@@ -71,9 +77,11 @@ class ContractComparison {
       const remedy = 'Keep the operationId: clients name a function after it.';
       this.#report(operationId, location, `has operationId ${now.operationId} now`, remedy);
     }
-    if (now.authentication === 'required' && old.authentication !== 'required') {
-      this.#report(operationId, location, 'needs an access token now', 'Keep the token optional.');
+    if (now.tag !== old.tag) {
+      const remedy = 'Keep the tag: clients name a class after it.';
+      this.#report(operationId, location, `has the tag ${now.tag} now`, remedy);
     }
+    this.#compareSecurity(location, old, now);
     this.#compareParameters(`${operationId} request`, byLocation(old), byLocation(now));
     this.#compareBodies(`${operationId} request`, old, now);
     for (const [status, response] of Object.entries(old.responses)) {
@@ -81,6 +89,21 @@ class ContractComparison {
       const subject = `${operationId} ${status}`;
       if (responseNow) this.#compareResponses(`${subject} response`, response, responseNow);
       else this.#report(subject, 'response', 'was removed', 'Keep the status.');
+    }
+  }
+
+  /** Security requirements are alternatives. A request that met one of them must still meet one. */
+  #compareSecurity(location: string, { operationId, security }: Operation, now: Operation): void {
+    for (const old of security) {
+      const isStillMet = now.security.some((schemes) =>
+        schemes.every((each) => old.includes(each)),
+      );
+      if (isStillMet) continue;
+      const [change, remedy] =
+        old.length === 0
+          ? ['needs an access token now', 'Keep the token optional.']
+          : [`no longer accepts ${old.join(' with ')}`, 'Keep the security scheme.'];
+      this.#report(operationId, location, change, remedy);
     }
   }
 
@@ -118,6 +141,11 @@ class ContractComparison {
   }
 
   #compareResponses(subject: string, old: Response, now: Response): void {
+    const codesNow = now['x-problem-codes'] ?? [];
+    for (const code of old['x-problem-codes'] ?? []) {
+      if (codesNow.includes(code)) continue;
+      this.#report(subject, 'response', `no longer has the code ${code}`, 'Keep the code.');
+    }
     if (old.content) this.#compareContent(subject, 'response', old.content, now.content);
     for (const [name, header] of Object.entries(old.headers ?? {})) {
       const location = `header ${name}`;
@@ -169,4 +197,8 @@ class ContractComparison {
 
 function byLocation({ parameters }: Operation): Map<string, Parameter> {
   return new Map(parameters.map((each) => [`${each.in} parameter ${each.name}`, each]));
+}
+
+function isSameScheme(old: object, now: object): boolean {
+  return isDeepStrictEqual({ ...old, description: '' }, { ...now, description: '' });
 }

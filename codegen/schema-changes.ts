@@ -30,17 +30,6 @@ const COMPARED_SEPARATELY = [
   'default',
 ];
 
-interface Range {
-  min: number;
-  max: number;
-}
-
-/** The values of integers by their format. */
-const INTEGER_RANGES: Record<string, Range> = {
-  int32: { min: -(2 ** 31), max: 2 ** 31 - 1 },
-  int64: { min: -(2 ** 63), max: 2 ** 63 - 1 },
-};
-
 const REMEDIES = {
   request: 'Accept every value that the released contract accepts.',
   response: 'Return only values that the released contract declares.',
@@ -69,6 +58,7 @@ export function compareSchemas(
   const old = comparison.resolveBefore(before);
   const now = comparison.resolveAfter(after);
   compareKeywords(old, now, comparison, place);
+  compareProblemStatuses(old, now, comparison, place);
   compareRequired(old, now, comparison, place);
   for (const [name, field] of Object.entries(old.properties ?? {})) {
     const fieldNow = now.properties?.[name];
@@ -129,6 +119,24 @@ function compareRequired(
   }
 }
 
+/** Compares the list of all problem codes, which annotates a schema. */
+function compareProblemStatuses(
+  old: Schema,
+  now: Schema,
+  { report }: SchemaComparison,
+  place: string,
+): void {
+  const statuses = Object.entries<number>(old['x-problem-statuses'] ?? {});
+  for (const [code, status] of statuses) {
+    const statusNow = now['x-problem-statuses']?.[code];
+    if (statusNow === status) continue;
+    const change = statusNow
+      ? `returns ${code} with ${statusNow} instead of ${status}`
+      : `no longer lists ${code}`;
+    report(place, change, 'Keep the code with its status: clients handle it.');
+  }
+}
+
 function compareKeywords(
   old: Schema,
   now: Schema,
@@ -138,40 +146,18 @@ function compareKeywords(
   const compatible: Effect = direction === 'request' ? 'wider' : 'narrower';
   for (const keyword of new Set([...Object.keys(old), ...Object.keys(now)])) {
     if (COMPARED_SEPARATELY.includes(keyword) || ANNOTATIONS.test(keyword)) continue;
-    const effect =
-      keyword === 'format'
-        ? effectOfFormat(old, now)
-        : effectOf(keyword, old[keyword], now[keyword]);
-    if (effect === undefined || effect === compatible) continue;
-    report(place, describeChange(keyword, old[keyword], now[keyword]), REMEDIES[direction]);
+    const effect = effectOf(keyword, old[keyword], now[keyword]);
+    const isOtherType = keyword === 'format' && old.type === 'integer' && now.type === 'integer';
+    if (effect === undefined || (effect === compatible && !isOtherType)) continue;
+    const remedy = isOtherType
+      ? 'Keep the format: it is the type of a number in clients.'
+      : REMEDIES[direction];
+    report(place, describeChange(keyword, old[keyword], now[keyword]), remedy);
   }
   // Clients that omit the value rely on its default.
   if (direction === 'request' && old.default !== undefined && !isEqual(old.default, now.default)) {
     report(place, describeChange('default', old.default, now.default), 'Keep the default.');
   }
-}
-
-/** A format of integers has an effect only on values within the bounds of the schema. */
-function effectOfFormat(old: Schema, now: Schema): Effect | undefined {
-  const range = rangeOfFormat(old);
-  const rangeNow = rangeOfFormat(now);
-  if (!range || !rangeNow) return effectOf('format', old.format, now.format);
-  if (exceeds(old, range, rangeNow)) return 'narrower';
-  return exceeds(now, rangeNow, range) ? 'wider' : undefined;
-}
-
-/** Returns the values that the format allows; undefined if it is not a format of integers. */
-function rangeOfFormat({ type, format }: Schema): Range | undefined {
-  if (format === undefined) return { min: -Infinity, max: Infinity };
-  return type === 'integer' ? INTEGER_RANGES[String(format)] : undefined;
-}
-
-/** Returns whether a schema with this range of its format allows values outside another range. */
-function exceeds({ minimum, maximum }: Schema, { min, max }: Range, other: Range): boolean {
-  return (
-    Math.max(min, Number(minimum ?? -Infinity)) < other.min ||
-    Math.min(max, Number(maximum ?? Infinity)) > other.max
-  );
 }
 
 /** Returns undefined if the keyword allows the same values as before. */

@@ -403,6 +403,8 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
  * if the code is missing or wrong, as if the space did not exist. Returns 403 if the creator of the space
  * has removed the caller.
  *
+ * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
+ *
  * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
  * requests count against the quotas of changes, by default 1,000 per hour and 5,000 per day. Returns 409
  * if the account has reached its quota of participations.

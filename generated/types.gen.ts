@@ -60,7 +60,9 @@ export type UserSummary = {
  */
 export type Tag = {
     /**
-     * Identifier of the tag
+     * Identifier of all tags that match each other in the tag search. `Tea` and `tea` share one, so caches by
+     * `tag_id` must not share the name. No operation accepts it.
+     *
      */
     tag_id: number;
     /**
@@ -94,7 +96,9 @@ export type Profile = {
      */
     profile_picture: string;
     /**
-     * Whether the account has been verified
+     * Whether the operator of the server has verified the account. The operator decides what this means, for
+     * example that the identity of the user is known. No operation changes it.
+     *
      */
     is_verified: boolean;
     /**
@@ -492,14 +496,14 @@ export type Credentials = {
 };
 
 /**
- * `null` and an empty object mean the same as no body.
+ * How the caller may join a private space. An empty object means the same as no body.
  */
 export type Invitation = {
     /**
      * The invitation code of the space. Required for a private space, ignored for a public one.
      */
     invitation_code?: string | null;
-} | null;
+};
 
 /**
  * A new space.
@@ -547,7 +551,8 @@ export type ReportCreation = {
  * letters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese
  * or Korean (UTS 39, Highly Restrictive). At most 4 nonspacing marks in a row, and no mark twice in a row.
  * `.`, `_` and `-` cannot be last or occur twice in a row. A right-to-left username begins with a letter and
- * does not mix digits of two kinds (RFC 5893).
+ * does not mix digits of two kinds (RFC 5893). The NFKC form must meet the same rules, so `ŀ`, which becomes
+ * `l·`, is not accepted.
  *
  */
 export type Username = string;
@@ -574,12 +579,16 @@ export type NewPassword = string;
 export type Password = string;
 
 /**
- * One line of at most 120 code points; not blank; no control characters
+ * One line of at most 120 code points; not blank; no control characters, such as tabs. White space around it is
+ * removed, including tabs and line breaks.
+ *
  */
 export type SpaceTitle = string;
 
 /**
- * At most 500 code points; may be empty; no control characters except line breaks
+ * At most 500 code points; may be empty; no control characters except line breaks. White space around it is
+ * removed, including tabs.
+ *
  */
 export type SpaceDescription = string;
 
@@ -589,7 +598,8 @@ export type SpaceDescription = string;
 export type Visibility = 'public' | 'private';
 
 /**
- * At most 10 tags of 1 to 64 code points each, without control characters. A leading `#` is removed. Of tags
+ * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
+ * removed, and white space is normalised. Of tags
  * that match each other in the tag search, such as `tea` and `Tea`, only the first is kept.
  *
  */
@@ -743,7 +753,8 @@ export type SearchSpacesByTagData = {
         /**
          * The tag name, such as `c++` or `a/b`. Pass plain text to your client, which encodes it for the URL
          * like any path parameter (`/` becomes `%2F`). The names `.` and `..` cannot be requested, because
-         * URL parsers resolve them as relative path segments. The maximum length is that of a request.
+         * URL parsers resolve them as relative path segments. The tags of spaces have at most 64 code points. A tag
+         * with which the request line and headers are larger than 16,384 bytes gets 431.
          *
          */
         tag: string;
@@ -818,6 +829,10 @@ export type GetProfileErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -875,6 +890,10 @@ export type ChangeUsernameErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -928,6 +947,10 @@ export type ChangeBioErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -960,6 +983,10 @@ export type RemoveProfilePictureErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1020,6 +1047,10 @@ export type ChangeProfilePictureErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1077,6 +1108,10 @@ export type ChangePasswordErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1114,6 +1149,10 @@ export type DownloadAccountDataErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1146,6 +1185,10 @@ export type DeleteAccountErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1204,6 +1247,10 @@ export type RegisterErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1261,6 +1308,10 @@ export type LoginErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1302,6 +1353,10 @@ export type LogoutErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1355,6 +1410,10 @@ export type ListSessionsErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1400,6 +1459,10 @@ export type EndSessionErrors = {
      * The caller has no such session.
      */
     404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1458,6 +1521,10 @@ export type CreateSpaceErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1510,6 +1577,10 @@ export type DeleteSpaceErrors = {
      */
     404: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1561,6 +1632,10 @@ export type GetSpaceErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1634,6 +1709,10 @@ export type UpdateSpaceErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1694,6 +1773,10 @@ export type RenewInvitationCodeErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1746,6 +1829,10 @@ export type ListParticipationsErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -1797,6 +1884,10 @@ export type LeaveSpaceErrors = {
      * The caller is the creator of the space.
      */
     409: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1854,7 +1945,7 @@ export type JoinSpaceErrors = {
      */
     408: Problem;
     /**
-     * The account has reached its quota of spaces, tags or participations.
+     * The account has reached its quota of participations.
      */
     409: Problem;
     /**
@@ -1869,6 +1960,10 @@ export type JoinSpaceErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1931,6 +2026,10 @@ export type ListParticipantsErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -1998,6 +2097,10 @@ export type ListRemovalsErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2053,6 +2156,10 @@ export type UndoRemovalErrors = {
      *
      */
     404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2116,6 +2223,10 @@ export type RemoveParticipantErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2177,6 +2288,10 @@ export type ListMessagesErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2241,6 +2356,10 @@ export type SendMessageErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2291,6 +2410,10 @@ export type DeleteMessageErrors = {
      */
     404: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2336,6 +2459,10 @@ export type WithdrawAppreciationErrors = {
      * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2391,6 +2518,10 @@ export type AppreciateMessageErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2440,6 +2571,10 @@ export type GetUserErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */
@@ -2509,6 +2644,10 @@ export type ReportSpaceErrors = {
      */
     429: Problem;
     /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
      * An internal error occurred.
      */
     500: Problem;
@@ -2574,6 +2713,10 @@ export type ReportMessageErrors = {
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
     /**
      * An internal error occurred.
      */

@@ -4,6 +4,7 @@ import { contract, type Operation } from '../server/contract.ts';
 import { accessToken, bearerToken } from '../server/http/bearer-token.ts';
 import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
 import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
+import { invalidValues } from '../server/http/problems.ts';
 import { readJson, selectUploadResponse } from './bodies.ts';
 import { type ExampleResponse, openPrism, type Selection } from './prism.ts';
 import { checkRules } from './rules.ts';
@@ -59,6 +60,9 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     const url = urlOf(incoming);
     const isJson = operation.bodyType !== null && hasBody(incoming.headers);
     const body = isJson ? await readJson(incoming) : undefined;
+    // Prism would take it for an omitted body, like the server if the body is optional.
+    if (body === null && operation.isBodyRequired)
+      throw invalidValues([{ pointer: '', message: 'must be an object' }]);
     // Prism would report an empty tag as missing.
     if (url.pathname.endsWith('/tag/')) return select(operation, incoming, { code: 404 });
     const response = await askPrism(operation, url, { body });
@@ -90,7 +94,7 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
    * - The `Link` header points to a second page of the same list, which is the last one.
    * - A search with `as_typed=true` has no `Answered-Query`. A search with a blank `q` has no results.
    * - `WWW-Authenticate` reports whether the request had a token.
-   * - `Cache-Control` is that of the server.
+   * - `Cache-Control` is that of the server. `X-Request-Id` is that of the problem.
    * - URLs use the mock's address.
    */
   function adapt(
@@ -111,7 +115,8 @@ export async function openExamples(baseUrl: string): Promise<Examples> {
     const isBlankSearch = status === 200 && searchParams.get('q')?.trim() === '';
     if (isBlankSearch) headers.delete('link');
     if (isBlankSearch || searchParams.get('as_typed') === 'true') headers.delete('answered-query');
-    const code = (body as { code?: ProblemCode }).code;
+    const { code, request_id } = body as { code?: ProblemCode; request_id?: string };
+    if (request_id !== undefined) headers.set('x-request-id', request_id);
     if (code === 'unauthenticated' && bearerToken(authorization) !== undefined) {
       headers.set('www-authenticate', 'Bearer error="invalid_token"');
     }

@@ -18,9 +18,9 @@ const USAGE = `Usage: ${isPackaged ? 'space-service-mock' : 'npm run mock --'} [
   --help            Print this text
 
 Headers of requests, in both modes:
-  Prefer: code=409                  Respond with the example of this status
-  Prefer: code=409, example=email   Respond with one of several examples of this status
-  Prefer: delay-ms=1500             Wait before the response, at most 20,000 ms`;
+  Prefer: code=409                        Respond with the example of this status
+  Prefer: code=409, example=email_taken   Respond with one of several examples of this status
+  Prefer: delay-ms=1500                   Wait before the response, at most 20,000 ms`;
 
 // Without a listener, a signal would end the process without its exit handlers, which delete the data of --stateful.
 // Not with `once`, because Ctrl+C causes two signals: one from the terminal and one from npm. A closed terminal sends
@@ -105,7 +105,7 @@ function describeMock(url: string): string {
   curl -w '\\n' '${url}/api/spaces/search?q=bread'
   curl -w '\\n' -H 'Authorization: Bearer any' ${url}/api/profile/me
   curl -w '\\n' -H 'Authorization: Bearer any' -H 'Prefer: code=503' ${url}/api/profile/me     # any documented status
-  curl -w '\\n' -H 'Prefer: code=409, example=email' -X POST ${url}/api/auth/register          # one of several examples
+  curl -w '\\n' -H 'Prefer: code=409, example=email_taken' -X POST ${url}/api/auth/register    # one of several examples
   curl -w '\\n' -H 'Prefer: delay-ms=1500' '${url}/api/spaces/search?q=bread'                  # a slow response
 `;
 }

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
-import { contractTextFor } from '../server/contract.ts';
+import { contractFor, contractTextFor } from '../server/contract.ts';
 import { DomainError } from '../server/errors.ts';
 import {
   clientErrorHandler,
@@ -101,9 +101,10 @@ async function handle(
   if (application && selection === undefined) return application.handle(incoming, outgoing);
   if (method === 'OPTIONS') return send(outgoing, preflightResponse(incoming));
   const [path = ''] = url.split('?');
-  if (path === '/openapi.yaml' || path.startsWith('/avatars/')) {
+  const file = readFile(baseUrl, path);
+  if (file) {
     if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, ['GET', 'HEAD']);
-    return send(outgoing, path === '/openapi.yaml' ? contractResponse(baseUrl) : avatarResponse());
+    return send(outgoing, file);
   }
   const operation = findOperation(method, path);
   const response = selection
@@ -115,7 +116,12 @@ async function handle(
 function send(outgoing: ServerResponse, { status, headers, body }: MockResponse): void {
   const length = String(Buffer.byteLength(body));
   outgoing
-    .writeHead(status, { ...corsHeaders(CORS_ORIGINS), ...headers, 'content-length': length })
+    .writeHead(status, {
+      'x-request-id': randomUUID(),
+      ...corsHeaders(CORS_ORIGINS),
+      ...headers,
+      'content-length': length,
+    })
     .end(body);
 }
 
@@ -128,6 +134,7 @@ function problemResponse(error: unknown): MockResponse {
       ...headers,
       'cache-control': 'no-store',
       'content-type': 'application/problem+json',
+      'x-request-id': problem.request_id,
     },
     body: JSON.stringify(problem),
   };
@@ -146,12 +153,18 @@ function preflightResponse({ headers }: IncomingMessage): MockResponse {
   return { status: 204, headers: preflightHeaders(CORS_ORIGINS, headers), body: '' };
 }
 
-function contractResponse(baseUrl: string): MockResponse {
-  return {
+/** Returns the response at a path outside of the contract. Undefined if there is none. */
+function readFile(baseUrl: string, path: string): MockResponse | undefined {
+  const respond = (type: string, body: string) => ({
     status: 200,
-    headers: { 'content-type': 'application/yaml' },
-    body: contractTextFor(baseUrl),
-  };
+    headers: { 'content-type': type },
+    body,
+  });
+  if (path === '/openapi.yaml') return respond('application/yaml', contractTextFor(baseUrl));
+  if (path === '/openapi.json') {
+    return respond('application/json', JSON.stringify(contractFor(baseUrl)));
+  }
+  return path.startsWith('/avatars/') ? avatarResponse() : undefined;
 }
 
 /** Every avatar is the default avatar. */

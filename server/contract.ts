@@ -41,6 +41,8 @@ export interface Operation {
   path: string;
   /** Whether an access token is required, accepted or ignored. */
   authentication: 'required' | 'optional' | 'none';
+  /** The names of security schemes. A request must meet one of these lists. */
+  security: readonly (readonly string[])[];
   /** The content type of the request body. Null if the operation has no request body. */
   bodyType: string | null;
   isBodyRequired: boolean;
@@ -100,6 +102,7 @@ export interface Schema {
   maxLength?: number;
   maxItems?: number;
   pattern?: string;
+  'x-problem-statuses'?: Record<string, number>;
   [keyword: string]: unknown;
 }
 
@@ -131,7 +134,8 @@ function readOperation(document: Operations, path: string, method: string): Oper
   const resolve = <T extends object>(value: T | Reference) => resolveReference(document, value);
   const resolveAll = <T extends object>(values: Record<string, T | Reference> = {}) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, resolve(value)]));
-  const authentication = readAuthentication(operation.security ?? document.security ?? []);
+  const security = operation.security ?? document.security ?? [];
+  const authentication = readAuthentication(security);
   const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(resolve);
   const requestBody = operation.requestBody && resolve(operation.requestBody);
   const responses = Object.entries(resolveAll(operation.responses)).map(([status, response]) => [
@@ -144,6 +148,7 @@ function readOperation(document: Operations, path: string, method: string): Oper
     method: method.toUpperCase(),
     path,
     authentication,
+    security: security.length === 0 ? [[]] : security.map((each) => Object.keys(each)),
     bodyType: Object.keys(requestBody?.content ?? {})[0] ?? null,
     isBodyRequired: requestBody?.required ?? false,
     hasQueryParameters: parameters.some((each) => each.in === 'query'),
@@ -235,13 +240,22 @@ export function reservedValues(parameter: string): ReadonlySet<string> {
   return new Set(reserved);
 }
 
+/**
+ * Returns the contract for the server at a URL.
+ * @param introduction Markdown, put before the description of the service
+ */
+export function contractFor(url: string, introduction = ''): Contract {
+  const description = [introduction, contract.info.description].filter(Boolean).join('\n\n');
+  return { ...contract, info: { ...contract.info, description }, servers: [{ url }] };
+}
+
 /** The content of `openapi.yaml`. */
 export const contractText = readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8');
 
 /**
- * Returns the text of the contract for the server at a URL. All lines except those of `servers` and the introduction
+ * Returns the contract for the server at a URL as YAML. All lines except those of `servers` and the introduction
  * are as in the file.
- * @param introduction Markdown, put before the description of the service
+ * @param introduction see `contractFor`
  */
 export function contractTextFor(url: string, introduction = ''): string {
   const introductionLines = introduction && `${introduction.replace(/^(?=.)/gm, '    ')}\n\n`;

@@ -17,7 +17,7 @@ export const changesByStatus: Record<string, Change> = {
   401: (t) => setToken(t, 'unknown'),
   413: (t) => setBody(t, { padding: 'x'.repeat(32_768) }),
   415: (t) => setHeader(t, 'Content-Type', 'text/plain'),
-  431: (t) => replaceInPath(t, '?', `?${'x'.repeat(16_384)}=&`),
+  431: (t) => setHeader(t, 'X-Padding', 'x'.repeat(16_384)),
 };
 
 /** Replaces the ids in the path, query and body of each request for a 404. */

@@ -75,6 +75,8 @@ function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer):
     }
     parsed = value;
   });
+  // Clients of OpenAPI Generator for Go, Java and Rust send `null` for an omitted body.
+  if (parsed === null && !request.routeOptions.config.operation?.isBodyRequired) return {};
   const pointer = findUnstorable(parsed);
   if (pointer !== undefined) throw unstorableText(pointer);
   return parsed;

@@ -3,6 +3,7 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { PROBLEM_STATUSES, type ProblemCode } from '../../generated/problem-codes.gen.ts';
+import type { Problem } from '../../generated/types.gen.ts';
 import type { Config } from '../config.ts';
 import { corsHeaders } from './cors-headers.ts';
 import { drain, isDraining } from './draining.ts';
@@ -34,13 +35,14 @@ export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>,
       return;
     }
     const problem = problemOf(errorCode);
-    const { status, title, body } = logProblem(log, problem.code, problem.detail);
+    const { status, title, request_id, body } = logProblem(log, problem.code, problem.detail);
     socket.end(
       [
         `HTTP/1.1 ${status} ${title}`,
         'Content-Type: application/problem+json',
         `Content-Length: ${Buffer.byteLength(body)}`,
         'Cache-Control: no-store',
+        `X-Request-Id: ${request_id}`,
         ...Object.entries(corsHeaders(corsOrigins)).map((header) => header.join(': ')),
         'Connection: close',
         '',
@@ -74,7 +76,7 @@ export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>,
 export function rejectUnsupportedExpectations({ server, log }: { server: Server; log: Log }): void {
   server.on('checkExpectation', (request, response) => {
     drain(request);
-    const { status, body } = logProblem(
+    const { status, request_id, body } = logProblem(
       log,
       'expectation_failed',
       'The only supported expectation is "Expect: 100-continue".',
@@ -84,6 +86,7 @@ export function rejectUnsupportedExpectations({ server, log }: { server: Server;
         'content-type': 'application/problem+json',
         'content-length': Buffer.byteLength(body),
         'cache-control': 'no-store',
+        'x-request-id': request_id,
       })
       .end(body);
   });
@@ -108,13 +111,9 @@ function problemOf(errorCode: string | undefined): { code: ProblemCode; detail: 
 }
 
 /** Returns a problem document, and logs its code and request id. */
-function logProblem(
-  log: Log,
-  code: ProblemCode,
-  detail: string,
-): { status: number; title: string; body: string } {
+function logProblem(log: Log, code: ProblemCode, detail: string): Problem & { body: string } {
   const reqId = randomUUID();
   const problem = problemDocument(code, detail, reqId);
   log.info({ reqId, status: PROBLEM_STATUSES[code], code }, 'request answered');
-  return { status: problem.status, title: problem.title, body: JSON.stringify(problem) };
+  return { ...problem, body: JSON.stringify(problem) };
 }

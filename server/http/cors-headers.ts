@@ -16,6 +16,7 @@ export const EXPOSED_HEADERS = [
   'RateLimit-Limit',
   'RateLimit-Remaining',
   'RateLimit-Reset',
+  'X-Request-Id',
 ];
 
 export const PREFLIGHT_MAX_AGE_SECONDS = 86_400;

@@ -2,11 +2,11 @@ import swagger, { type StaticDocumentSpec } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
-import { contract, contractTextFor } from '../contract.ts';
+import { contractFor, contractTextFor } from '../contract.ts';
 import { THEME_CSS, themePlugin, VIEWPORT_JS } from './documentation-theme.ts';
 
 /**
- * Serves the contract with this server's URL at `/openapi.yaml`, and an interactive reference at `/docs`.
+ * Serves the contract with this server's URL at `/openapi.yaml` and `/openapi.json`, and an interactive reference at `/docs`.
  * @param introduction Markdown, put before the description of the service
  */
 export async function serveDocumentation(
@@ -14,12 +14,14 @@ export async function serveDocumentation(
   { config }: Pick<Context, 'config'>,
   introduction = '',
 ): Promise<void> {
-  const document = structuredClone(contract);
-  document.servers = [{ url: config.publicUrl }];
-  if (introduction) document.info.description = `${introduction}\n\n${document.info.description}`;
-  const text = contractTextFor(config.publicUrl, introduction);
+  const document = contractFor(config.publicUrl, introduction);
+  const yaml = contractTextFor(config.publicUrl, introduction);
+  const json = JSON.stringify(document);
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/yaml').send(text),
+    reply.type('application/yaml').send(yaml),
+  );
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/json').send(json),
   );
   const specification = { document } as unknown as StaticDocumentSpec;
   await app.register(swagger, { mode: 'static', specification });

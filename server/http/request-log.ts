@@ -3,9 +3,10 @@ import type { FastifyInstance } from 'fastify';
 /** Longer URLs are truncated. Otherwise, unknown paths could fill the log with their 16 KB. */
 const MAX_URL_LENGTH = 500;
 
-/** Logs one line for each request, after its response or when its connection closes. */
+/** Logs one line for each request, after its response or when its connection closes. Responses have its id. */
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
     // The address is unknown after the connection has closed.
     const { method, originalUrl, ip } = request;
     const url = originalUrl.slice(0, MAX_URL_LENGTH);

@@ -15,6 +15,8 @@ const server = createServer((request, response) => {
     response.writeHead(204, preflightHeaders(corsOrigins, request.headers)).end();
     return;
   }
+  const requestId = randomUUID();
+  response.setHeader('x-request-id', requestId);
   const cors = corsHeaders(corsOrigins, request.headers.origin);
   for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
   response.setHeader('cache-control', 'no-store');
@@ -28,7 +30,7 @@ const server = createServer((request, response) => {
     'content-type': 'application/problem+json',
     'retry-after': String(RETRY_AFTER_SECONDS),
   });
-  response.end(JSON.stringify(problemDocument(code, message, randomUUID())));
+  response.end(JSON.stringify(problemDocument(code, message, requestId)));
 });
 // If the port is in use, the service itself reports the error when it listens.
 server.on('error', () => server.close());

@@ -31,8 +31,13 @@ const texts: [string, TextSchema | undefined, (text: string) => unknown, string[
   ],
   ['an email address', componentSchema('Email'), parseEmail, ['ada', 'a b@c', 'a@b.', 'é@b.c']],
   ['a bio', componentSchema('BioChange', 'bio'), parseBio, ['a\0', 'a\tb', 'a\rb', '\x9f']],
-  ['a title', componentSchema('SpaceTitle'), parseTitle, ['a\0b', ' ', 'a\x1bb', '\n\t']],
-  ['a description', componentSchema('SpaceDescription'), parseDescription, ['\0', 'a\x7f']],
+  [
+    'a title',
+    componentSchema('SpaceTitle'),
+    parseTitle,
+    ['a\0b', ' ', 'a\x1bb', '\n\t', 'a\tb', 'a\nb'],
+  ],
+  ['a description', componentSchema('SpaceDescription'), parseDescription, ['\0', 'a\x7f', 'a\tb']],
   ['a tag', componentSchema('TagNames').items, (text) => parseTags([text]), ['#', ' ', 'a\x01']],
   [
     'a message',

@@ -53,6 +53,7 @@ describe('Every response', () => {
         'RateLimit-Limit',
         'RateLimit-Remaining',
         'RateLimit-Reset',
+        'X-Request-Id',
       ]) {
         expect(exposed).toContain(name);
       }

@@ -5,7 +5,7 @@ import type { TestUser } from '../support/client.ts';
 import { declaredStatuses } from '../support/contract.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
-import { head, openRaw, validateRaw } from '../support/raw.ts';
+import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
 import { recordLog } from '../support/record-log.ts';
 import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
 import { useApp } from '../support/use-app.ts';
@@ -66,6 +66,24 @@ describe('with a working database', () => {
       const { headers } = await app.register();
       const response = await app.fetch(`${path}?x=%FF`, { method, headers });
       expect(response.status).toBe(200);
+    },
+  );
+
+  test.each(operations)(
+    '$operationId rejects headers of 16,384 bytes',
+    async ({ method, path }) => {
+      const url = path.replace(/\{\w+\}/g, 'some-id');
+      const bytes = head(method, url, { 'X-Long': 'x'.repeat(16_384) });
+      const response = validateRaw(method, app.url + url, await sendRaw(app.url, bytes));
+      expect(response.status).toBe(431);
+    },
+  );
+
+  test.each(['/api/spaces/search?q=tea', '/api/participations?limit=5'])(
+    'ignores an unknown query parameter of %s',
+    async (path) => {
+      const { headers } = caller;
+      expect((await app.fetch(`${path}&utm_source=mail`, { headers })).status).toBe(200);
     },
   );
 

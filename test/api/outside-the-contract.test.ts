@@ -47,6 +47,12 @@ describe('/openapi.yaml', () => {
   });
 });
 
+test('/openapi.json serves the same contract as /openapi.yaml', async () => {
+  const response = await app.fetch('/openapi.json');
+  expect(response.headers.get('content-type')).toBe('application/json');
+  expect(await response.json()).toEqual(parse(await (await app.fetch('/openapi.yaml')).text()));
+});
+
 describe('/docs', () => {
   test.each(['/docs', '/docs/'])(
     'serves a page at %s that complies with its Content-Security-Policy',

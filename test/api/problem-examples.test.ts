@@ -99,6 +99,16 @@ const uploadAvatar = (avatar?: Blob): Promise<Response> => {
   return app.fetch('/api/profile/picture', { method: 'PUT', headers: ada.headers, body });
 };
 
+const uploadText = (type: string): Promise<Response> =>
+  app.fetch('/api/profile/picture', {
+    method: 'PUT',
+    headers: { ...ada.headers, 'content-type': type },
+    body: 'text',
+  });
+
+/** Eight code points, but four after normalisation to NFC. */
+const DECOMPOSED = 'e\u0301'.repeat(4);
+
 const removeFromSpace = ({ userId }: TestUser): Promise<Response> =>
   app.fetch(`/api/removals/${space.space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
 
@@ -113,8 +123,23 @@ const sendWithFailure = async (code: string): Promise<Response> => {
 
 /** For each example, a request that provokes the response. */
 const requests: Record<string, () => Promise<Response>> = {
-  InvalidRequest: () => sendJson('POST', '/api/auth/login', { email: ada.email }),
-  InvalidId: () => app.fetch('/api/spaces/~'),
+  InvalidReport: () => sendJson('PUT', `/api/reports/spaces/${space.space_id}`, {}, ada.headers),
+  InvalidSpaceId: () => app.fetch('/api/spaces/~'),
+  InvalidMessageId: () => app.fetch('/api/messages/~', { method: 'DELETE', headers: ada.headers }),
+  InvalidUserId: () => app.fetch('/api/users/~', { headers: ada.headers }),
+  'endSession 400': () =>
+    app.fetch('/api/auth/sessions/~', { method: 'DELETE', headers: ada.headers }),
+  'login 400': () => sendJson('POST', '/api/auth/login', { email: ada.email }),
+  'createSpace 400': () => {
+    const { title: _title, ...creation } = spaceCreation();
+    return sendJson('POST', '/api/spaces', creation, ada.headers);
+  },
+  'updateSpace 400': () =>
+    sendJson('PATCH', `/api/spaces/${space.space_id}`, { visibility: 'hidden' }, ada.headers),
+  'joinSpace 400': () =>
+    sendJson('PUT', `/api/participations/${space.space_id}`, { invitation_code: '' }, bob.headers),
+  'sendMessage 400': () =>
+    sendJson('POST', '/api/messages', { space_id: space.space_id }, ada.headers),
   'logout 400': () =>
     app.fetch('/api/auth/logout?everywhere=perhaps', { method: 'POST', headers: ada.headers }),
   'InvalidPageRequest invalid_request': () => app.fetch('/api/spaces/search?q=tea&limit=101'),
@@ -125,7 +150,18 @@ const requests: Record<string, () => Promise<Response>> = {
   SpaceNotFound: () => app.fetch('/api/spaces/unknown'),
   MessageNotFound: () =>
     app.fetch('/api/messages/unknown', { method: 'DELETE', headers: ada.headers }),
-  QuotaExceeded: async () => {
+  'joinSpace 409': async () => {
+    const { userId, headers } = await app.register();
+    // The default of MAX_PARTICIPATIONS. The creator of a space participates in it.
+    const spaces = Array.from({ length: 2000 }, (_, i) => ({
+      type: 'space',
+      creator_id: userId,
+      title: `Tea ${i}`,
+    }));
+    await importRecords(app.context.engine, toLines(spaces));
+    return app.fetch(`/api/participations/${space.space_id}`, { method: 'PUT', headers });
+  },
+  'createSpace 409': async () => {
     // With `space` and `privateSpace`, 1,000: the default of MAX_SPACES.
     const spaces = Array.from({ length: 998 }, (_, i) => ({
       type: 'space',
@@ -135,7 +171,10 @@ const requests: Record<string, () => Promise<Response>> = {
     await importRecords(app.context.engine, toLines(spaces));
     return sendJson('POST', '/api/spaces', spaceCreation(), ada.headers);
   },
-  UsernameTaken: () => sendJson('PUT', '/api/profile/username', { username: 'Bob' }, ada.headers),
+  'UsernameTaken username_taken': () =>
+    sendJson('PUT', '/api/profile/username', { username: 'Bob' }, ada.headers),
+  'UsernameTaken username_reserved': () =>
+    sendJson('PUT', '/api/profile/username', { username: 'admin' }, ada.headers),
   RequestTimeout: async () => {
     const { url } = limitedApp;
     const headers = { 'content-type': 'application/json', 'content-length': 100 };
@@ -169,20 +208,32 @@ const requests: Record<string, () => Promise<Response>> = {
   'changeBio 400 invalid_request': () => sendJson('PUT', '/api/profile/bio', {}, ada.headers),
   'changeBio 400 bio_invalid': () =>
     sendJson('PUT', '/api/profile/bio', { bio: 'a'.repeat(501) }, ada.headers),
-  'changeProfilePicture 400': () => uploadAvatar(),
+  'changeProfilePicture 400 avatar_missing': () => uploadAvatar(),
+  'changeProfilePicture 400 invalid_request': () => uploadText('multipart/form-data; boundary=x'),
   'changeProfilePicture 413': () => uploadAvatar(new Blob([new Uint8Array(5_242_881)])),
-  'changeProfilePicture 415': () => uploadAvatar(new Blob(['text'])),
+  'changeProfilePicture 415 avatar_type_unsupported': () => uploadAvatar(new Blob(['text'])),
+  'changeProfilePicture 415 unsupported_media_type': () => uploadText('text/plain'),
   'changeProfilePicture 422': async () => uploadAvatar((await avatarFile()).slice(0, -40)),
   'changePassword 400 invalid_request': () => changePassword(ada.password, 'short'),
+  'changePassword 400 password_invalid': () => changePassword(ada.password, DECOMPOSED),
+  'changePassword 400 password_names_you': () => changePassword(ada.password, ada.email),
   'changePassword 400 password_too_common': () => changePassword(ada.password, 'password'),
   'changePassword 403': () => changePassword('wrong', 'staple of the north wind'),
   'register 400 invalid_request': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, password: 'short' }),
+  'register 400 username_invalid': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, username: 'ada!' }),
+  'register 400 password_invalid': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, password: DECOMPOSED }),
+  'register 400 password_too_common': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, password: 'password' }),
   'register 400 password_names_you': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, password: newAccount.email }),
-  'register 409 username': () =>
+  'register 409 username_taken': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, username: 'ada' }),
-  'register 409 email': () =>
+  'register 409 username_reserved': () =>
+    sendJson('POST', '/api/auth/register', { ...newAccount, username: 'admin' }),
+  'register 409 email_taken': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, email: ada.email }),
   'register 403': async () => {
     await using closed = await startApp({ REGISTRATION: 'closed' });
@@ -200,7 +251,7 @@ const requests: Record<string, () => Promise<Response>> = {
   },
   'login 401': () =>
     sendJson('POST', '/api/auth/login', { email: ada.email, password: 'wrong password' }),
-  'updateSpace 409 tags': async () => {
+  'updateSpace 409 quota_exceeded': async () => {
     const { userId, headers } = await app.register();
     const space = { type: 'space', creator_id: userId, title: 'Tea' };
     // 5,000 tags in total: the default of MAX_TAGS.
@@ -215,7 +266,7 @@ const requests: Record<string, () => Promise<Response>> = {
     );
     return sendJson('PATCH', '/api/spaces/no-tags', { tags: ['tea'] }, headers);
   },
-  'updateSpace 409 visibility': () =>
+  'updateSpace 409 space_cannot_become_public': () =>
     sendJson(
       'PATCH',
       `/api/spaces/${privateSpace.space_id}`,
@@ -236,7 +287,9 @@ const requests: Record<string, () => Promise<Response>> = {
       headers: removed.headers,
     });
   },
-  'removeParticipant 404': async () => removeFromSpace(bob),
+  'removeParticipant 404 participant_not_found': async () => removeFromSpace(bob),
+  'removeParticipant 404 space_not_found': () =>
+    app.fetch(`/api/removals/unknown/${bob.userId}`, { method: 'PUT', headers: ada.headers }),
   'removeParticipant 409': async () => removeFromSpace(ada),
   'leaveSpace 409': () =>
     app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),

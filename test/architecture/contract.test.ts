@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { operations } from '../../server/contract.ts';
+import { parseDocument, visit } from 'yaml';
+import { contract, contractText, operations } from '../../server/contract.ts';
 import { inputNamesOf } from '../support/requests.ts';
 
 // Rules for openapi.yaml that its linters cannot express.
@@ -13,6 +14,22 @@ test('every required parameter has an example', () => {
       .map(({ name }) => `${operation.operationId}: the parameter ${name} needs an example`),
   );
   expect(missing).toEqual([]);
+});
+
+test('the contract has no YAML anchors, which some tools cannot read', () => {
+  const anchors: string[] = [];
+  visit(parseDocument(contractText), {
+    Node: (_key, { anchor }) => {
+      if (anchor !== undefined) anchors.push(anchor);
+    },
+  });
+  expect(anchors).toEqual([]);
+});
+
+test('only errors are shared responses, because some generators return null for a shared success', () => {
+  const responses = Object.entries(contract.components.responses ?? {});
+  const shared = responses.filter(([, response]) => !('x-problem-codes' in response));
+  expect(shared.map(([name]) => name)).toEqual([]);
 });
 
 test('the contract has lists', () => {

@@ -68,16 +68,15 @@ const schemaChanges: [string, Schema, Schema, Direction[]][] = [
   ['an added format', field(text), field({ ...text, format: 'uri' }), ['request']],
   ['a removed format', field({ ...text, format: 'uri' }), field(text), ['response']],
   ['another format', field({ format: 'uri' }), field({ format: 'email' }), both],
-  ['integer to int32', integer({}), integer(int32), ['request']],
-  ['int32 to integer', integer(int32), integer({}), ['response']],
-  ['int32 to int64', integer(int32), integer(int64), ['response']],
-  ['int64 to int32', integer(int64), integer(int32), ['request']],
-  ['int32 for bounded integers', integer(bounds), integer({ ...bounds, ...int32 }), []],
+  ['integer to int32', integer({}), integer(int32), both],
+  ['int32 to integer', integer(int32), integer({}), both],
+  ['int32 to int64', integer(int32), integer(int64), both],
+  ['int64 to int32', integer(int64), integer(int32), both],
   [
-    'int64 for bounded int32',
-    integer({ ...bounds, ...int32 }),
+    'int32 for bounded int64',
     integer({ ...bounds, ...int64 }),
-    [],
+    integer({ ...bounds, ...int32 }),
+    both,
   ],
   [
     'a removed maximum of int32',
@@ -92,16 +91,22 @@ const schemaChanges: [string, Schema, Schema, Direction[]][] = [
     ['request'],
   ],
   [
-    'int32 without a maximum',
-    integer({ minimum: 1 }),
-    integer({ minimum: 1, ...int32 }),
-    ['request'],
+    'a removed problem code',
+    field({ ...text, 'x-problem-statuses': { lost: 404, found: 400 } }),
+    field({ ...text, 'x-problem-statuses': { found: 400 } }),
+    both,
   ],
   [
-    'bounded numbers to int64',
-    field({ type: 'number', ...bounds }),
-    integer({ ...bounds, ...int64 }),
-    ['request'],
+    'another status of a problem code',
+    field({ ...text, 'x-problem-statuses': { lost: 404 } }),
+    field({ ...text, 'x-problem-statuses': { lost: 410 } }),
+    both,
+  ],
+  [
+    'an added problem code',
+    field({ ...text, 'x-problem-statuses': { lost: 404 } }),
+    field({ ...text, 'x-problem-statuses': { lost: 404, found: 400 } }),
+    [],
   ],
   ['items that become unique', field({}), field({ uniqueItems: true }), ['request']],
   ['an unknown keyword that changes', field({ not: text }), field({ not: {} }), both],
@@ -229,6 +234,36 @@ describe('The check of the service’s contract', () => {
       'searchSpaces: GET /api/spaces/search needs an access token now. Keep the token optional.',
     ],
     [
+      'a security scheme',
+      ({ components: { securitySchemes }, paths }) => {
+        securitySchemes.key = { type: 'apiKey', in: 'header', name: 'X-Key' };
+        paths['/api/users/{user_id}'].get.security = [{ key: [] }];
+      },
+      'getUser: GET /api/users/{user_id} no longer accepts bearer. Keep the security scheme.',
+    ],
+    [
+      'the meaning of a security scheme',
+      ({ components: { securitySchemes } }) => {
+        securitySchemes.bearer.scheme = 'basic';
+      },
+      'components: securitySchemes/bearer was changed. Add another scheme instead.',
+    ],
+    [
+      'a tag',
+      ({ paths }) => {
+        paths['/api/users/{user_id}'].get.tags = ['Accounts'];
+      },
+      'getUser: GET /api/users/{user_id} has the tag accounts now. Keep the tag: clients name a class after it.',
+    ],
+    [
+      'a problem code of an operation',
+      ({ paths }) => {
+        const response = paths['/api/users/{user_id}'].get.responses['404'];
+        response['x-problem-codes'] = ['not_found'];
+      },
+      'getUser 404 response: response no longer has the code user_not_found. Keep the code.',
+    ],
+    [
       'a schema name',
       ({ components: { schemas }, paths }) => {
         schemas.Invite = schemas.Invitation;
@@ -250,7 +285,7 @@ describe('The check of the service’s contract', () => {
     ],
     [
       'a response header',
-      ({ components: { responses } }) => delete responses.SearchResults.headers.Link,
+      ({ paths }) => delete paths['/api/spaces/tag/{tag}'].get.responses['200'].headers.Link,
       'searchSpacesByTag 200 response: header Link was removed. Keep the header.',
     ],
     [
@@ -371,10 +406,22 @@ describe('The check of the service’s contract', () => {
     [
       'a shared response under another name',
       ({ paths, components: { responses } }) => {
-        responses.Page = responses.SearchResults;
-        delete responses.SearchResults;
-        const { get } = paths['/api/spaces/tag/{tag}'];
-        get.responses['200'] = { $ref: '#/components/responses/Page' };
+        responses.ExpiredToken = responses.Unauthenticated;
+        const { get } = paths['/api/profile/me'];
+        get.responses['401'] = { $ref: '#/components/responses/ExpiredToken' };
+      },
+    ],
+    [
+      'another security scheme as an alternative',
+      ({ components: { securitySchemes }, paths }) => {
+        securitySchemes.key = { type: 'apiKey', in: 'header', name: 'X-Key' };
+        paths['/api/users/{user_id}'].get.security = [{ bearer: [] }, { key: [] }];
+      },
+    ],
+    [
+      'another problem code of an operation',
+      ({ paths }) => {
+        paths['/api/users/{user_id}'].get.responses['404']['x-problem-codes'].push('not_found');
       },
     ],
     [

@@ -28,7 +28,7 @@ test('the schema of an error rejects the codes of other operations', () => {
 test('an error has the code of its example, and other responses have none', () => {
   const codeOf = (id: string) => declaredResponses.find((each) => each.id === id)?.code;
   expect(codeOf('register 409')).toBe('username_taken');
-  expect(codeOf('register 409 (email)')).toBe('email_taken');
+  expect(codeOf('register 409 (email_taken)')).toBe('email_taken');
   expect(codeOf('register 201')).toBeUndefined();
 });
 

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import type { Problem } from '../../generated/types.gen.ts';
-import { contract, operations, type Response } from '../../server/contract.ts';
+import {
+  contract,
+  type Operation,
+  operations,
+  type Response,
+  resolveReference,
+} from '../../server/contract.ts';
 
 const statuses = Object.entries<number>(PROBLEM_STATUSES);
 
@@ -37,12 +43,32 @@ describe('The codes of the contract', () => {
     for (const code of codes) expect({ code, status }).toEqual({ code, status: statusOf(code) });
   });
 
-  test.each(errorResponses)('of %s include those of its examples', (_, _status, response) => {
+  test.each(errorResponses)(
+    'of %s have one example each, named by the code',
+    (_, _status, response) => {
+      const { example, examples } = response.content?.['application/problem+json'] ?? {};
+      const codes = response['x-problem-codes'];
+      // A single example has no name.
+      if (codes?.length === 1) expect(example).toMatchObject({ code: codes[0] });
+      else {
+        const named = Object.entries(examples ?? {});
+        expect(named.map(([name]) => name)).toEqual(codes);
+        for (const [name, { value }] of named) expect(value).toMatchObject({ code: name });
+      }
+    },
+  );
+
+  test.each(errorResponses)('of %s have examples that name no other input', (name, _, response) => {
+    const [operationId] = name.split(' ');
+    const operation = operations.find((each) => each.operationId === operationId) as Operation;
     const { example, examples = {} } = response.content?.['application/problem+json'] ?? {};
     const values = [example, ...Object.values(examples).map(({ value }) => value)];
-    const shown = values.flatMap((each) => (each as Problem | undefined)?.code ?? []);
-    expect(shown).not.toEqual([]);
-    expect(response['x-problem-codes']).toEqual(expect.arrayContaining(shown));
+    const pointers = values.flatMap((each) => (each as Problem | undefined)?.errors ?? []);
+    const names = pointers.map(({ pointer }) => pointer.replace(/^[/?{]|\}$/g, ''));
+    const [media] = Object.values(operation.requestBody?.content ?? {});
+    const { properties = {} } = media ? resolveReference(contract, media.schema) : {};
+    const inputs = [...operation.parameters.map((each) => each.name), ...Object.keys(properties)];
+    expect(names.filter((each) => !inputs.includes(each))).toEqual([]);
   });
 });
 

@@ -60,7 +60,7 @@ const IGNORED_HEADERS = [
   'content-length',
   'date',
   'keep-alive',
-  // Counters of requests. The mock has none.
+  // Counters of requests. Those of the mock are examples.
   'ratelimit-limit',
   'ratelimit-remaining',
   'ratelimit-reset',
@@ -79,7 +79,7 @@ const IGNORED_HEADERS = [
 ];
 
 /** Headers whose values depend on data. */
-const DATA_HEADERS = ['answered-query', 'link', 'retry-after'];
+const DATA_HEADERS = ['answered-query', 'link', 'retry-after', 'x-request-id'];
 
 const OPTIONS = { host: '127.0.0.1', port: 0, isStateful: false };
 

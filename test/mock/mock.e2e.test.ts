@@ -99,13 +99,15 @@ describe('The mock server', () => {
     expect(contract.headers.get('content-type')).toBe('application/yaml');
     expect(parse(await contract.text()).servers).toEqual([{ url }]);
     expect((await request('/openapi.yaml', { method: 'POST' })).status).toBe(405);
+    const { body } = await request('/openapi.json');
+    expect(body.servers).toEqual([{ url }]);
   });
 
   test.each([
     ['code=503', 503, 'unavailable'],
     ['Code="503" , respond-async', 503, 'unavailable'],
-    ['code=409, example=email', 409, 'email_taken'],
-    ['code=409, example=username', 409, 'username_taken'],
+    ['code=409, example=email_taken', 409, 'email_taken'],
+    ['code=409, example=username_taken', 409, 'username_taken'],
     ['code=201', 201, undefined],
     ['code=503, code=201', 503, 'unavailable'],
   ])('returns the example selected by Prefer: %s', async (prefer, status, code) => {
@@ -115,11 +117,14 @@ describe('The mock server', () => {
   });
 
   test.each([
-    ['code=418', 'register, which has 201, 400, 403, 408, 409, 413, 415, 429, 500, 503'],
+    ['code=418', 'register, which has 201, 400, 403, 408, 409, 413, 415, 429, 431, 500, 503'],
     ['code=abc', 'code=abc is not a status'],
     ['code=', 'code= is not a status'],
-    ['example=email', 'example=email requires a status, such as code=409'],
-    ['code=409, example=phone', 'register 409, which has username, email'],
+    ['example=email_taken', 'example=email_taken requires a status, such as code=409'],
+    [
+      'code=409, example=phone',
+      'register 409, which has username_taken, username_reserved, email_taken',
+    ],
     ['delay-ms=20001', 'from 0 to 20,000'],
     ['delay-ms=-1', 'from 0 to 20,000'],
     ['delay-ms=1e3', 'from 0 to 20,000'],

@@ -61,7 +61,7 @@ describe('space-service-mock', () => {
       const { code } = await response.json();
       return { status: response.status, code };
     };
-    expect(await register('{}', { prefer: 'code=409, example=email' })).toEqual({
+    expect(await register('{}', { prefer: 'code=409, example=email_taken' })).toEqual({
       status: 409,
       code: 'email_taken',
     });

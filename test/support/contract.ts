@@ -58,7 +58,7 @@ function declaredResponses(): [string, Response][] {
 
 /**
  * Validates an exchange against the contract. The response must have a declared status, type and body, and all required
- * headers. An accepted request must be valid. Outside the contract (`/docs`, avatars, unknown paths), errors must be
+ * headers. Every response has the id of its request. An accepted request must be valid. Outside the contract (`/docs`, avatars, unknown paths), errors must be
  * problem documents.
  * @throws Error that describes the violation
  */
@@ -67,9 +67,11 @@ export function validateExchange(exchange: Exchange): void {
   const { pathname, searchParams } = new URL(exchange.url);
   const found = findOperation(method, pathname);
   recordExchange(exchange);
-  const violation = found
-    ? (responseError(found.operation, exchange) ?? requestError(found, searchParams, exchange))
-    : errorOutsideContract(exchange);
+  const violation =
+    requestIdError(exchange) ??
+    (found
+      ? (responseError(found.operation, exchange) ?? requestError(found, searchParams, exchange))
+      : errorOutsideContract(exchange));
   if (violation) {
     const place = found ? `${found.operation.operationId} ${status}` : 'outside the contract';
     throw new Error(`${violation} (${place})\n${describeExchange(exchange)}`);
@@ -78,6 +80,14 @@ export function validateExchange(exchange: Exchange): void {
   const reached = `${found.operation.operationId} ${status}`;
   record(reached);
   if (status >= 400 && method !== 'HEAD') record(`${reached} ${JSON.parse(body).code}`);
+}
+
+/** Returns whether the response lacks the id of its request, or differs from it in the problem. */
+function requestIdError({ method, status, headers, body }: Exchange): string | undefined {
+  const id = headers.get('x-request-id');
+  if (id === null) return 'the header X-Request-Id is missing';
+  if (status < 400 || method === 'HEAD') return undefined;
+  return JSON.parse(body).request_id === id ? undefined : 'request_id differs from X-Request-Id';
 }
 
 /** Returns how the response of an operation violates the contract, if it does. */
@@ -89,6 +99,9 @@ function responseError(
   if (!response) return 'the status is not declared';
   for (const [name, { required }] of Object.entries(response.headers ?? {})) {
     if (required && !headers.has(name)) return `the header ${name} is missing`;
+  }
+  if (status < 400 && headers.has('ratelimit-limit') && !response.headers?.['RateLimit-Limit']) {
+    return 'the headers RateLimit-* are not declared';
   }
   const type = headers.get('content-type') ?? '';
   const media = response.content?.[type];
@@ -150,7 +163,9 @@ function bodyError(
 ): string | undefined {
   const media = declared?.content['application/json'];
   if (!media) return undefined;
-  if (requestBody === undefined) return declared?.required ? 'the body is missing' : undefined;
+  // `null` counts as no body.
+  if (requestBody === undefined || (requestBody === 'null' && !declared?.required))
+    return declared?.required ? 'the body is missing' : undefined;
   if (requestType?.split(';')[0] !== 'application/json') {
     return `the body has the type ${requestType}`;
   }

@@ -152,7 +152,7 @@ async fn main() -> Outcome<()> {
         .await?;
     assert_eq!(ids(&tagged), newest_first);
 
-    // Join without a body, and send a message. The client sends null.
+    // Join without an invitation code, and send a message. The client requires a body.
     let space_id: types::Id = newest_first[2].parse()?;
     let send = async |text: &str| -> Outcome<_> {
         let text = text.parse()?;
@@ -164,7 +164,7 @@ async fn main() -> Outcome<()> {
     };
     expect_problem(send("Привет").await?, 403, "not_a_participant").await?;
     let participation = reader
-        .join_space(&space_id, &types::Invitation(None))
+        .join_space(&space_id, &types::Invitation::default())
         .await?;
     assert_eq!(participation.space.space_id, newest_first[2]);
     assert_eq!(participation.space.participant_count, 2);
