@@ -400,7 +400,7 @@ describe('The check of the service’s contract', () => {
     [
       'another status',
       ({ paths, components }) => {
-        paths['/api/spaces/search'].get.responses['410'] = components.responses.InvalidRequest;
+        paths['/api/spaces/search'].get.responses['410'] = components.responses.Internal;
       },
     ],
     [
