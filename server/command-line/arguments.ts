@@ -1,5 +1,5 @@
 import { OperatorError } from '../errors.ts';
-import type { CommandEntry } from './command.ts';
+import type { CommandEntry, ParsedArguments } from './command.ts';
 import { printable } from './printable.ts';
 
 /**
@@ -10,14 +10,6 @@ const FLAG = /^--[a-z-]+(=.*)?$/s;
 
 /** Flags of all other commands, including mistyped ones such as `-f`. A single hyphen stands for standard input. */
 const POSSIBLE_FLAG = /^-./s;
-
-export interface ParsedArguments {
-  /** The first positional argument. Empty if it is omitted. */
-  argument: string;
-  positionals: string[];
-  /** The names of the given flags, which can include `help`. */
-  flags: string[];
-}
 
 /** Wrong arguments of a command. */
 export class UsageError extends OperatorError {}

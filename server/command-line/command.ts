@@ -1,5 +1,3 @@
-import type { ParsedArguments } from './arguments.ts';
-
 /** A command as its help describes it, and the function that runs it. */
 export interface CommandEntry {
   /** The positional arguments as the usage shows them: `FROM TO`, `[OPTIONAL]` or `[ANY_NUMBER…]`. */
@@ -16,6 +14,14 @@ export interface CommandEntry {
   failureCode?: number;
   /** The exit code if a restart may succeed without a change of the settings; by default, `failureCode`. */
   temporaryFailureCode?: number;
+}
+
+export interface ParsedArguments {
+  /** The first positional argument. Empty if it is omitted. */
+  argument: string;
+  positionals: string[];
+  /** The names of the given flags, which can include `help`. */
+  flags: string[];
 }
 
 /**

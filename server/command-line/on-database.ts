@@ -2,8 +2,7 @@ import { type Config, readConfig } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { databaseKind, openDatabase } from '../database/open.ts';
 import { OperatorError, withoutPassword } from '../errors.ts';
-import type { ParsedArguments } from './arguments.ts';
-import type { Command, Terminal } from './command.ts';
+import type { Command, ParsedArguments, Terminal } from './command.ts';
 
 /**
  * Returns a command on the configured database, which runs also beside the service, and then prints which database this

@@ -1,9 +1,7 @@
-import type { Kysely, Transaction } from 'kysely';
-import type { Schema } from './schema.ts';
+import type { Database, DatabaseTransaction } from './schema.ts';
 import type { WordIndex } from './word-index.ts';
 
-export type Database = Kysely<Schema>;
-export type DatabaseTransaction = Transaction<Schema>;
+export type { Database, DatabaseTransaction } from './schema.ts';
 
 /** An open database. Only this folder depends on the kind of database. */
 export interface Engine {

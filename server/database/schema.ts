@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, InsertType } from 'kysely';
+import type { ColumnType, Generated, InsertType, Kysely, Transaction } from 'kysely';
 import type { Action } from '../config.ts';
 
 /**
@@ -32,6 +32,9 @@ export interface Schema {
   action_counts: ActionCounts;
   secrets: Secrets;
 }
+
+export type Database = Kysely<Schema>;
+export type DatabaseTransaction = Transaction<Schema>;
 
 /**
  * All columns of a new row, except generated ones. Unlike the rows that Kysely inserts, it requires nullable columns, so

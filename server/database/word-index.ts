@@ -1,4 +1,4 @@
-import type { Database } from './engine.ts';
+import type { Database } from './schema.ts';
 
 /** A condition on the words of a document. */
 export type WordPattern =

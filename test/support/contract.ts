@@ -4,19 +4,9 @@ import addFormats from 'ajv-formats';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import { findRoute, type Operation, type Response, readOperations } from '../../server/contract.ts';
 import { closedContract } from '../../verification/contract.ts';
-import { describeExchange, recordExchange } from './recent.ts';
+import { describeExchange, type Exchange, recordExchange } from './recent.ts';
 
-/** A request and its response, as seen by a client. */
-export interface Exchange {
-  method: string;
-  url: string;
-  /** The JSON text of the request body; undefined without a body and for other types. */
-  requestBody?: string | undefined;
-  requestType?: string | undefined;
-  status: number;
-  headers: Headers;
-  body: string;
-}
+export type { Exchange } from './recent.ts';
 
 /**
  * Environment variable: the folder in which every process of a test run records the statuses and codes it has

@@ -1,5 +1,16 @@
 import { pino } from 'pino';
-import type { Exchange } from './contract.ts';
+
+/** A request and its response, as seen by a client. */
+export interface Exchange {
+  method: string;
+  url: string;
+  /** The JSON text of the request body; undefined without a body and for other types. */
+  requestBody?: string | undefined;
+  requestType?: string | undefined;
+  status: number;
+  headers: Headers;
+  body: string;
+}
 
 // What the current test did last. A failed test prints it.
 
