@@ -14,7 +14,5 @@ export default defineConfig({
       '--import',
       new URL('support/statements.ts', import.meta.url).href,
     ],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
   },
 });

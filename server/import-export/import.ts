@@ -5,15 +5,15 @@ import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 import { indexQueuedSpaces } from '../search/index-queue.ts';
 import { updateSearchIndex } from '../search/rebuild.ts';
 import { quantity } from '../text/quantity.ts';
-import { type Batch, readBatches } from './import-batches.ts';
-import { addAppreciations, addMessages } from './import-messages.ts';
-import { addParticipants } from './import-participants.ts';
-import type { BadLine, ImportReport, ImportRun } from './import-run.ts';
-import { addSpaces } from './import-spaces.ts';
-import { addUsers } from './import-users.ts';
-import type { BadLineError } from './records.ts';
+import { addAppreciations } from './appreciations.ts';
+import { type Batch, readBatches } from './batches.ts';
+import { addMessages } from './messages.ts';
+import { addParticipants } from './participants.ts';
+import type { BadLine, BadLineError, ImportReport, ImportRun } from './run.ts';
+import { addSpaces } from './spaces.ts';
+import { addUsers } from './users.ts';
 
-export type { BadLine, ImportReport } from './import-run.ts';
+export type { BadLine, ImportReport } from './run.ts';
 
 /** Thrown if nothing was imported because of bad lines. */
 export class ImportError extends Error {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { BadLineError } from './records.ts';
+import { BadLineError } from './run.ts';
 
 /** Valid records are shorter, even if all characters are escaped. */
 const MAX_LINE_BYTES = 262_144;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { SpaceRecord } from '../../server/import-export/records.ts';
+import type { SpaceRecord } from '../../server/import-export/spaces.ts';
 import { seededRandom } from '../bench/random.ts';
 import { mistype } from '../bench/vocabulary.ts';
 import { type RandomInteger, randomIntegers } from '../support/random.ts';

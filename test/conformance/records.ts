@@ -1,4 +1,5 @@
-import type { DataRecord, SpaceRecord } from '../../server/import-export/records.ts';
+import type { DataRecord } from '../../server/import-export/records.ts';
+import type { SpaceRecord } from '../../server/import-export/spaces.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { spaceOf } from '../bench/data.ts';
 import { exampleSpaces } from '../search/example-queries/spaces.ts';

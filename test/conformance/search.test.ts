@@ -3,7 +3,7 @@ import type { Client } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SpaceUpdate } from '../../generated/types.gen.ts';
 import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
-import type { SpaceRecord } from '../../server/import-export/records.ts';
+import type { SpaceRecord } from '../../server/import-export/spaces.ts';
 import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { biggestTags, makeQueries, searchPath, tagPath } from '../bench/queries.ts';
 import { scaleDictionary } from '../search/generated-index.ts';

@@ -2,12 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  type DataRecord,
-  type ParticipantRecord,
-  parseRecord,
-  type SpaceRecord,
-} from '../../server/import-export/records.ts';
+import type { ParticipantRecord } from '../../server/import-export/participants.ts';
+import { type DataRecord, parseRecord } from '../../server/import-export/records.ts';
+import type { SpaceRecord } from '../../server/import-export/spaces.ts';
 import { convertPackages, MAX_PARTICIPANTS, USERS } from './corpus.ts';
 
 let folder: string;

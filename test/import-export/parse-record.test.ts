@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BadLineError, parseRecord } from '../../server/import-export/records.ts';
+import { parseRecord } from '../../server/import-export/records.ts';
+import { BadLineError } from '../../server/import-export/run.ts';
 import { ada, bread, hello, validRecords } from './records.ts';
 
 describe('parseRecord', () => {

@@ -1,11 +1,60 @@
 import { sql } from 'kysely';
+import type { DatabaseTransaction } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { type ParameterType, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
 import { timeOrNow } from './defaults.ts';
-import { findSpaces, findUsers, requireKnown } from './import-references.ts';
-import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
-import { BadLineError, type ParticipantRecord } from './records.ts';
+import { importableSpaceId, importableTime } from './importable.ts';
+import { findSpaces, findUsers, requireKnown } from './references.ts';
+import { BadLineError, convertLines, countRecords, type ImportRun, type Line } from './run.ts';
+import { id, recordSchema, time } from './schemas.ts';
+
+export interface ParticipantRecord {
+  type: 'participant';
+  space_id: string;
+  user_id: string;
+  joined_at?: string;
+  left_at?: string | null;
+  /** When the creator of the space removed the user. Requires `left_at`. */
+  removed_at?: string | null;
+}
+
+export const participantSchema = recordSchema('participant', ['space_id', 'user_id'], {
+  space_id: id,
+  user_id: id,
+  joined_at: time,
+  left_at: { ...time, type: ['string', 'null'] },
+  removed_at: { ...time, type: ['string', 'null'] },
+});
+
+export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
+  const rows = db
+    .selectFrom('participations')
+    .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
+    .innerJoin('users', 'users.pk', 'participations.user_pk')
+    .select([
+      'spaces.space_id',
+      'users.user_id',
+      'participations.joined_at',
+      'participations.left_at',
+      'participations.removed_at',
+    ])
+    .where(isLiveSpace('participations.space_pk'))
+    .orderBy('participations.space_pk')
+    .orderBy('participations.user_pk')
+    .stream();
+  for await (const { space_id, user_id, joined_at, left_at, removed_at } of rows) {
+    yield {
+      type: 'participant',
+      space_id: importableSpaceId(space_id),
+      user_id,
+      joined_at: importableTime(joined_at),
+      left_at: left_at === null ? null : importableTime(left_at),
+      removed_at: removed_at === null ? null : importableTime(removed_at),
+    };
+  }
+}
 
 export const insertParticipations = prepareWriteMany(
   {

@@ -1,6 +1,7 @@
 import { MAX_ROWS_PER_STATEMENT } from '../database/prepared.ts';
-import type { BadLine, Line } from './import-run.ts';
-import { BadLineError, type DataRecord, parseRecord } from './records.ts';
+import { type DataRecord, parseRecord } from './records.ts';
+import type { BadLine, Line } from './run.ts';
+import { BadLineError } from './run.ts';
 
 /** Consecutive lines whose records are imported together: first all users, then all spaces, and so on. */
 export interface Batch {

@@ -1,12 +1,66 @@
+import type { DatabaseTransaction } from '../database/engine.ts';
+import { isLiveMessage } from '../database/erased-rows.ts';
 import { type ParameterType, prepareWriteMany } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { assertMessageText } from '../messages/message-text.ts';
 import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
-import { findParticipations } from './import-participants.ts';
-import { findMessages, findSpaces, findUsers, requireKnown } from './import-references.ts';
-import { contentsOf, convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
-import { type AppreciationRecord, BadLineError, type MessageRecord } from './records.ts';
+import { importableSpaceId, importableTime } from './importable.ts';
+import { findParticipations } from './participants.ts';
+import { findSpaces, findUsers, requireKnown } from './references.ts';
+import {
+  BadLineError,
+  contentsOf,
+  convertLines,
+  countRecords,
+  type ImportRun,
+  type Line,
+} from './run.ts';
+import { id, ownIdSchema, recordSchema, textSchema, time } from './schemas.ts';
+
+export interface MessageRecord {
+  type: 'message';
+  message_id?: string;
+  space_id: string;
+  author_id: string;
+  text: string;
+  created_at?: string;
+}
+
+export const messageSchema = recordSchema('message', ['space_id', 'author_id', 'text'], {
+  message_id: ownIdSchema('message_id'),
+  space_id: id,
+  author_id: id,
+  text: textSchema('MessageCreation', 'text'),
+  created_at: time,
+});
+
+export async function* readMessages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
+  const rows = db
+    .selectFrom('messages')
+    .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .innerJoin('users', 'users.pk', 'messages.author_pk')
+    .select([
+      'messages.message_id',
+      'spaces.space_id',
+      'users.user_id as author_id',
+      'messages.text',
+      'messages.created_at',
+    ])
+    .where(isLiveMessage)
+    .orderBy('messages.pk')
+    .stream();
+  for await (const { message_id, space_id, author_id, text, created_at } of rows) {
+    yield {
+      type: 'message',
+      message_id,
+      space_id: importableSpaceId(space_id),
+      author_id,
+      text,
+      created_at: importableTime(created_at),
+    };
+  }
+}
 
 const insertMessages = prepareWriteMany(
   {
@@ -57,39 +111,5 @@ export async function addMessages(
     };
   });
   const added = await insertMessages(trx, contentsOf(valid));
-  countRecords(report, valid.length, added.length);
-}
-
-const insertAppreciations = prepareWriteMany(
-  { message_pk: 'bigint', user_pk: 'bigint', author_pk: 'bigint', created_at: 'text' },
-  (db, rows) =>
-    db
-      .insertInto('appreciations')
-      .values(rows)
-      .onConflict((conflict) => conflict.doNothing())
-      .returning('message_pk'),
-);
-
-export async function addAppreciations(
-  run: ImportRun,
-  records: readonly Line<AppreciationRecord>[],
-): Promise<void> {
-  const { trx, report } = run;
-  const users = await findUsers(run, records, 'user_id');
-  const messages = await findMessages(run, records);
-  const valid = convertLines(report, records, (record) => {
-    const userPk = requireKnown(users, record.user_id, 'user_id');
-    const message = requireKnown(messages, record.message_id, 'message_id');
-    if (message.author_pk === userPk) {
-      throw new BadLineError('is an appreciation of one’s own message');
-    }
-    return {
-      message_pk: message.pk,
-      user_pk: userPk,
-      author_pk: message.author_pk,
-      created_at: timeOrNow(record.created_at),
-    };
-  });
-  const added = await insertAppreciations(trx, contentsOf(valid));
   countRecords(report, valid.length, added.length);
 }

@@ -1,3 +1,6 @@
+import { componentSchema } from '../contract.ts';
+import type { DatabaseTransaction } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { type ParameterType, prepareWriteMany } from '../database/prepared.ts';
 import type { NewRow, Spaces } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
@@ -5,11 +8,116 @@ import { invitationCodeFor } from '../spaces/invitation-codes.ts';
 import { parseDescription, parseTitle } from '../spaces/space-text.ts';
 import { parseTags } from '../spaces/tags.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
-import { insertParticipations } from './import-participants.ts';
-import { findUsers, requireKnown } from './import-references.ts';
-import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
-import { addTags, type ImportedTags } from './import-tags.ts';
-import { BadLineError, type SpaceRecord } from './records.ts';
+import { importableSpaceId, importableTime } from './importable.ts';
+import { insertParticipations } from './participants.ts';
+import { findUsers, requireKnown } from './references.ts';
+import { BadLineError, convertLines, countRecords, type ImportRun, type Line } from './run.ts';
+import { id, ownIdSchema, recordSchema, textSchema, time } from './schemas.ts';
+import { addTags, type ImportedTags } from './tags.ts';
+
+export interface SpaceRecord {
+  type: 'space';
+  space_id?: string;
+  creator_id: string;
+  title: string;
+  description?: string;
+  visibility?: 'public' | 'private';
+  /** Only for a private space. At least 22 characters. If it is missing, the import generates one. */
+  invitation_code?: string;
+  tags?: string[];
+  /**
+   * The id of each tag. A tag that exists keeps its id. An id that belongs to another tag, or is greater than 2^52, is
+   * not used.
+   */
+  tag_ids?: number[];
+  created_at?: string;
+}
+
+/** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
+const MIN_INVITATION_CODE_LENGTH = 22;
+
+const tagNames = componentSchema('SpaceCreation', 'tags');
+
+export const spaceSchema = recordSchema('space', ['creator_id', 'title'], {
+  space_id: ownIdSchema('space_id'),
+  creator_id: id,
+  title: textSchema('SpaceCreation', 'title'),
+  description: textSchema('SpaceCreation', 'description'),
+  visibility: { enum: ['public', 'private'] },
+  invitation_code: { ...id, minLength: MIN_INVITATION_CODE_LENGTH },
+  tags: {
+    type: 'array',
+    maxItems: tagNames.maxItems,
+    items: { type: 'string', maxLength: tagNames.items?.maxLength },
+  },
+  tag_ids: {
+    type: 'array',
+    maxItems: tagNames.maxItems,
+    items: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+  },
+  created_at: time,
+});
+
+/** Number of spaces read at once. */
+const SPACES_PER_BATCH = 500;
+
+/** Reads batches instead of a stream, because a connection with an open stream cannot query the tags. */
+export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceRecord> {
+  for (let lastPk = 0; ; ) {
+    const rows = await db
+      .selectFrom('spaces')
+      .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+      .select([
+        'spaces.pk',
+        'spaces.space_id',
+        'users.user_id as creator_id',
+        'spaces.title',
+        'spaces.description',
+        'spaces.visibility',
+        'spaces.invitation_code',
+        'spaces.created_at',
+      ])
+      .where('spaces.pk', '>', lastPk)
+      .where(isLiveSpace('spaces.pk'))
+      .orderBy('spaces.pk')
+      .limit(SPACES_PER_BATCH)
+      .execute();
+    const last = rows.at(-1);
+    if (!last) return;
+    lastPk = last.pk;
+    const tags = await readTags(
+      db,
+      rows.map(({ pk }) => pk),
+    );
+    for (const row of rows) {
+      const spaceTags = tags.get(row.pk) ?? [];
+      yield {
+        type: 'space',
+        space_id: importableSpaceId(row.space_id),
+        creator_id: row.creator_id,
+        title: row.title,
+        description: row.description,
+        visibility: row.visibility,
+        invitation_code: row.invitation_code ?? undefined,
+        tags: spaceTags.map(({ tag_name }) => tag_name),
+        tag_ids: spaceTags.map(({ tag_id }) => tag_id),
+        created_at: importableTime(row.created_at),
+      };
+    }
+  }
+}
+
+/** Returns the tags of each space that has any, by the `pk` of the space. */
+async function readTags(db: DatabaseTransaction, spacePks: readonly number[]) {
+  const rows = await db
+    .selectFrom('space_tags')
+    .select(['space_pk', 'tag_id', 'tag_name'])
+    .where('space_pk', 'in', spacePks)
+    .orderBy('space_pk')
+    .orderBy('position')
+    .execute();
+  return Map.groupBy(rows, ({ space_pk }) => space_pk);
+}
 
 const insertSpaces = prepareWriteMany(
   {

@@ -1,6 +1,8 @@
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
-import { BadLineError } from './records.ts';
+
+/** Thrown for an invalid line. The message is the reason, without the line number. */
+export class BadLineError extends Error {}
 
 export interface ImportReport {
   /** Number of records added. */

@@ -1,6 +1,6 @@
 import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import type { TagName } from '../spaces/tags.ts';
-import type { ImportRun } from './import-run.ts';
+import type { ImportRun } from './run.ts';
 
 /** The tags of a space. */
 export interface ImportedTags {

@@ -2,8 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { parseBio } from '../accounts/bio.ts';
 import { parseEmail } from '../accounts/email.ts';
+import { explainOldUsername } from '../accounts/old-usernames.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { isPasswordHash, PASSWORD_HASH_RULE } from '../auth/password-hashing.ts';
+import { AVATAR_NAME_PATTERN } from '../avatars/store.ts';
+import type { DatabaseTransaction } from '../database/engine.ts';
+import { isLiveUser } from '../database/erased-rows.ts';
 import {
   columnOf,
   type ParameterType,
@@ -13,8 +17,92 @@ import {
 import type { NewRow } from '../database/schema.ts';
 import { distinctSkeleton } from '../text/username-keys.ts';
 import { timeOrNow } from './defaults.ts';
-import { convertLines, countRecords, type ImportRun, type Line } from './import-run.ts';
-import { BadLineError, type UserRecord } from './records.ts';
+import { importableTime } from './importable.ts';
+import { BadLineError, convertLines, countRecords, type ImportRun, type Line } from './run.ts';
+import { ownIdSchema, recordSchema, textSchema, time } from './schemas.ts';
+
+export interface UserRecord {
+  type: 'user';
+  user_id?: string;
+  username: string;
+  /** Whether the username is from before the current rules, so that it may break them or look like another one. */
+  has_old_username?: boolean | undefined;
+  email: string;
+  /** An Argon2 hash, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
+  password_hash?: string;
+  bio?: string;
+  /** File name of the avatar. The files are not part of the format. */
+  picture?: string;
+  is_verified?: boolean;
+  created_at?: string;
+  updated_at?: string;
+  /** When the operator suspended the account. Without it, the account is not suspended. */
+  suspended_at?: string;
+}
+
+export const userSchema = recordSchema('user', ['username', 'email'], {
+  user_id: ownIdSchema('user_id'),
+  username: textSchema('Registration', 'username'),
+  has_old_username: { type: 'boolean' },
+  email: textSchema('Registration', 'email'),
+  password_hash: { type: 'string', maxLength: 500 },
+  bio: textSchema('BioChange', 'bio'),
+  picture: { type: 'string', pattern: AVATAR_NAME_PATTERN.source },
+  is_verified: { type: 'boolean' },
+  created_at: time,
+  updated_at: time,
+  suspended_at: time,
+});
+
+/**
+ * Yields users with a skeleton from `distinctSkeleton` last. Imported first, such a user would get the plain skeleton,
+ * because it is still free. Then the import would reject the user who has the plain skeleton in this database.
+ */
+export async function* readUsers(db: DatabaseTransaction): AsyncIterable<UserRecord> {
+  yield* readUsersWhere(db, 'not like');
+  yield* readUsersWhere(db, 'like');
+}
+
+async function* readUsersWhere(
+  db: DatabaseTransaction,
+  operator: 'like' | 'not like',
+): AsyncIterable<UserRecord> {
+  const rows = db
+    .selectFrom('users')
+    .select([
+      'user_id',
+      'username',
+      'username_skeleton',
+      'email',
+      'password_hash',
+      'bio',
+      'avatar',
+      'is_verified',
+      'created_at',
+      'updated_at',
+      'suspended_at',
+    ])
+    .where(isLiveUser('pk'))
+    .where('username_skeleton', operator, '%#%')
+    .orderBy('pk')
+    .stream();
+  for await (const row of rows) {
+    yield {
+      type: 'user',
+      user_id: row.user_id,
+      username: row.username,
+      has_old_username: explainOldUsername(row) === undefined ? undefined : true,
+      email: row.email,
+      password_hash: row.password_hash ?? undefined,
+      bio: row.bio,
+      picture: row.avatar ?? undefined,
+      is_verified: row.is_verified === 1,
+      created_at: importableTime(row.created_at),
+      updated_at: importableTime(row.updated_at),
+      suspended_at: row.suspended_at === null ? undefined : importableTime(row.suspended_at),
+    };
+  }
+}
 
 const selectConflicting = prepareReadMany(
   {

@@ -1,6 +1,5 @@
 import { columnOf, prepareReadMany } from '../database/prepared.ts';
-import { contentsOf, type ImportRun, type Line } from './import-run.ts';
-import { BadLineError } from './records.ts';
+import { BadLineError, contentsOf, type ImportRun, type Line } from './run.ts';
 
 // Finds the rows that the records of a batch refer to by their public ids.
 
