@@ -1,6 +1,11 @@
 export { type Client, createClient, createConfig } from '../generated/client/index.ts';
 export { client } from '../generated/client.gen.ts';
 export * from '../generated/index.ts';
+export {
+  type OperationProblemCodes,
+  PROBLEM_STATUSES,
+  type ProblemCode,
+} from '../generated/problem-codes.gen.ts';
 export { ApiError, SearchError } from './errors.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export { pages } from './pages.ts';

@@ -52,4 +52,341 @@ export const PROBLEM_STATUSES = {
   unavailable: 503,
 } as const;
 
+/** The problem codes of this version of the contract. Later versions can add codes. */
 export type ProblemCode = keyof typeof PROBLEM_STATUSES;
+
+/** The problem codes of each operation, by its name. */
+export interface OperationProblemCodes {
+  searchSpaces:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  searchSpacesByTag:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  getProfile:
+    | 'unauthenticated'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  changeUsername:
+    | 'invalid_request'
+    | 'username_invalid'
+    | 'unauthenticated'
+    | 'request_timeout'
+    | 'username_taken'
+    | 'username_reserved'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  changeBio:
+    | 'invalid_request'
+    | 'bio_invalid'
+    | 'unauthenticated'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  changeProfilePicture:
+    | 'avatar_missing'
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'request_timeout'
+    | 'avatar_too_large'
+    | 'avatar_type_unsupported'
+    | 'unsupported_media_type'
+    | 'avatar_undecodable'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  removeProfilePicture:
+    | 'unauthenticated'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  changePassword:
+    | 'invalid_request'
+    | 'password_invalid'
+    | 'password_too_common'
+    | 'password_names_you'
+    | 'unauthenticated'
+    | 'current_password_incorrect'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  downloadAccountData:
+    | 'unauthenticated'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  deleteAccount:
+    | 'unauthenticated'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  register:
+    | 'invalid_request'
+    | 'username_invalid'
+    | 'password_invalid'
+    | 'password_too_common'
+    | 'password_names_you'
+    | 'registration_closed'
+    | 'request_timeout'
+    | 'username_taken'
+    | 'username_reserved'
+    | 'email_taken'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  login:
+    | 'invalid_request'
+    | 'credentials_incorrect'
+    | 'account_suspended'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  logout:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  listSessions:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  endSession:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'session_not_found'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  createSpace:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'request_timeout'
+    | 'quota_exceeded'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  getSpace:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'space_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  updateSpace:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'space_not_found'
+    | 'request_timeout'
+    | 'space_cannot_become_public'
+    | 'quota_exceeded'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  deleteSpace:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'space_not_found'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  renewInvitationCode:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'space_not_found'
+    | 'space_is_public'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  listParticipations:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  joinSpace:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'removed_from_space'
+    | 'space_not_found'
+    | 'request_timeout'
+    | 'quota_exceeded'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  leaveSpace:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'space_not_found'
+    | 'creator_cannot_leave'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  listParticipants:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'space_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  listRemovals:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'space_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  removeParticipant:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'participant_not_found'
+    | 'space_not_found'
+    | 'creator_cannot_leave'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  undoRemoval:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'space_not_found'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  listMessages:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'space_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  sendMessage:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_a_participant'
+    | 'space_not_found'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  deleteMessage:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_message_author'
+    | 'message_not_found'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  appreciateMessage:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'own_message'
+    | 'message_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  withdrawAppreciation:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'message_not_found'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  getUser:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'user_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  reportSpace:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'space_not_found'
+    | 'request_timeout'
+    | 'too_many_reports'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  reportMessage:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'message_not_found'
+    | 'request_timeout'
+    | 'too_many_reports'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+}

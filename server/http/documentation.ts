@@ -35,6 +35,8 @@ export async function serveDocumentation(
       persistAuthorization: true,
       docExpansion: 'list',
       filter: true,
+      // The problem codes of each response.
+      showExtensions: true,
       plugins: [themePlugin],
       // Disables the public validator, which would receive the contract.
       validatorUrl: null,

@@ -11,6 +11,7 @@ import { openapiPythonClient } from './openapi-python-client/generator.ts';
 import { openapiTypescript } from './openapi-typescript/generator.ts';
 import { orval } from './orval/generator.ts';
 import { progenitor } from './progenitor/generator.ts';
+import { swaggerTypescriptApi } from './swagger-typescript-api/generator.ts';
 
 /** The generators by name, in the order in which they run. */
 export const generators: Record<string, Generator> = {
@@ -19,6 +20,7 @@ export const generators: Record<string, Generator> = {
   'openapi-typescript': openapiTypescript,
   orval,
   'hey-api': heyApi,
+  'swagger-typescript-api': swaggerTypescriptApi,
   progenitor,
   'openapi-generator-python': openapiGeneratorPython,
   'openapi-generator-go': openapiGeneratorGo,
