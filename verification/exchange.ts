@@ -1,4 +1,4 @@
-import { isNotImplemented, operationOf } from './missing-operations.ts';
+import { findRoute } from '../server/contract.ts';
 import { shorten } from './text.ts';
 
 /** Maximum length of the text of a request or response in a check. Some requests are too large on purpose. */
@@ -65,6 +65,27 @@ export async function dataOf<T>(call: Promise<Exchange<T>>): Promise<T> {
     throw new MissingOperation(operationOf(request), exchange);
   }
   throw new UnexpectedResponse(exchange, `returned ${response?.status}`);
+}
+
+/**
+ * Returns whether a response shows that the server does not implement the operation: 405, 501, or a 404 without the
+ * code of a missing resource, such as `space_not_found`.
+ */
+export function isNotImplemented(status: number, body: string): boolean {
+  if (status !== 404) return status === 405 || status === 501;
+  const [, code] = /"code"\s*:\s*"(\w+)"/.exec(body) ?? [];
+  return code === undefined || code === 'not_found';
+}
+
+/** Returns the operation of a request of the generated client. */
+export function operationOf({ method, url }: Request): string {
+  const { pathname } = new URL(url);
+  // The URL of the server can have a path, too.
+  const operation = [...pathname.matchAll(/(?=\/api\/)/g)]
+    .flatMap(({ index }) => findRoute(pathname.slice(index))?.operationsOfPath ?? [])
+    .find((each) => each.method === method);
+  if (!operation) throw new Error(`The contract has no ${method} ${pathname}`);
+  return operation.operationId;
 }
 
 const NO_RESPONSE_IN_TIME = `no response within ${REQUEST_TIMEOUT_MS / 1_000} seconds`;

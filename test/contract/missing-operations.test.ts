@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Result, Transaction } from '../../verification/dredd.ts';
-import { findMissingOperations, operationOf } from '../../verification/missing-operations.ts';
+import { operationOf } from '../../verification/exchange.ts';
+import { findMissingOperations } from '../../verification/missing-operations.ts';
 import { prepareServer } from '../../verification/server.ts';
 import { verify } from '../../verification/verify.ts';
 import { startApp } from '../support/app.ts';
