@@ -1,4 +1,4 @@
-import { findRoute } from '../server/contract.ts';
+import { findOperation } from '../server/contract.ts';
 import { shorten } from './text.ts';
 
 /** Maximum length of the text of a request or response in a check. Some requests are too large on purpose. */
@@ -77,15 +77,18 @@ export function isNotImplemented(status: number, body: string): boolean {
   return code === undefined || code === 'not_found';
 }
 
-/** Returns the operation of a request of the generated client. */
-export function operationOf({ method, url }: Request): string {
+/**
+ * Returns the id of the operation of a request.
+ * @throws Error if the contract has none
+ */
+export function operationOf({ method, url }: Pick<Request, 'method' | 'url'>): string {
   const { pathname } = new URL(url);
   // The URL of the server can have a path, too.
-  const operation = [...pathname.matchAll(/(?=\/api\/)/g)]
-    .flatMap(({ index }) => findRoute(pathname.slice(index))?.operationsOfPath ?? [])
-    .find((each) => each.method === method);
-  if (!operation) throw new Error(`The contract has no ${method} ${pathname}`);
-  return operation.operationId;
+  for (const { index } of pathname.matchAll(/(?=\/api\/)/g)) {
+    const operation = findOperation(method, pathname.slice(index));
+    if (operation) return operation.operationId;
+  }
+  throw new Error(`The contract has no ${method} ${pathname}`);
 }
 
 const NO_RESPONSE_IN_TIME = `no response within ${REQUEST_TIMEOUT_MS / 1_000} seconds`;
