@@ -232,6 +232,12 @@ describe.each([
     const expected = faults.flatMap(({ found }) => Object.keys(found));
     expect([...failures.keys()].sort()).toEqual(expected.sort());
   });
+
+  test('leaves no accounts and spaces', async () => {
+    const { db } = app.context.engine;
+    expect(await db.selectFrom('users').select('username').execute()).toEqual([]);
+    expect(await db.selectFrom('spaces').select('title').execute()).toEqual([]);
+  });
 });
 
 test('The contract check finds no fault of a search among many spaces with the words of the examples', async () => {
