@@ -219,6 +219,11 @@ export function findRoute(pathname: string): Route | undefined {
   return undefined;
 }
 
+/** Returns the operation of a request, or undefined if the contract has none. */
+export function findOperation(method: string, pathname: string): Operation | undefined {
+  return findRoute(pathname)?.operationsOfPath.find((each) => each.method === method);
+}
+
 /**
  * Returns the values that a path parameter must not have, because they are fixed segments at its place in other paths.
  * Fixed segments take precedence: `GET /api/spaces/search` never returns a space with the id `search`.

@@ -6,6 +6,6 @@ export default defineConfig({
   test: {
     ...shared,
     include: ['test/**/*.e2e.test.ts'],
-    setupFiles: ['test/support/kill-processes.ts'],
+    setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },
 });

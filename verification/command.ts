@@ -4,8 +4,8 @@ import { contract, operations } from './contract.ts';
 import { formatJunit } from './junit.ts';
 import { formatReport } from './report.ts';
 import { InterruptedError, NotVerifiedError, prepareServer } from './server.ts';
-import { type Servers, type Verification, verify } from './verify.ts';
-import { CleanupError } from './world.ts';
+import { type Verification, verify } from './verify.ts';
+import { CleanupError, type Servers } from './world.ts';
 
 type StartServers = (cleanup: AsyncDisposableStack, interruption: AbortSignal) => Promise<Servers>;
 

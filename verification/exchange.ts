@@ -1,4 +1,4 @@
-import { isNotImplemented, operationOf } from './missing-operations.ts';
+import { findOperation } from '../server/contract.ts';
 import { shorten } from './text.ts';
 
 /** Maximum length of the text of a request or response in a check. Some requests are too large on purpose. */
@@ -65,6 +65,30 @@ export async function dataOf<T>(call: Promise<Exchange<T>>): Promise<T> {
     throw new MissingOperation(operationOf(request), exchange);
   }
   throw new UnexpectedResponse(exchange, `returned ${response?.status}`);
+}
+
+/**
+ * Returns whether a response shows that the server does not implement the operation: 405, 501, or a 404 without the
+ * code of a missing resource, such as `space_not_found`.
+ */
+export function isNotImplemented(status: number, body: string): boolean {
+  if (status !== 404) return status === 405 || status === 501;
+  const [, code] = /"code"\s*:\s*"(\w+)"/.exec(body) ?? [];
+  return code === undefined || code === 'not_found';
+}
+
+/**
+ * Returns the id of the operation of a request.
+ * @throws Error if the contract has none
+ */
+export function operationOf({ method, url }: Pick<Request, 'method' | 'url'>): string {
+  const { pathname } = new URL(url);
+  // The URL of the server can have a path, too.
+  for (const { index } of pathname.matchAll(/(?=\/api\/)/g)) {
+    const operation = findOperation(method, pathname.slice(index));
+    if (operation) return operation.operationId;
+  }
+  throw new Error(`The contract has no ${method} ${pathname}`);
 }
 
 const NO_RESPONSE_IN_TIME = `no response within ${REQUEST_TIMEOUT_MS / 1_000} seconds`;

@@ -1,15 +1,5 @@
-import { findRoute } from '../server/contract.ts';
 import type { Result } from './dredd.ts';
-
-/**
- * Returns whether a response shows that the server does not implement the operation: 405, 501, or a 404 without the
- * code of a missing resource, such as `space_not_found`.
- */
-export function isNotImplemented(status: number, body: string): boolean {
-  if (status !== 404) return status === 405 || status === 501;
-  const [, code] = /"code"\s*:\s*"(\w+)"/.exec(body) ?? [];
-  return code === undefined || code === 'not_found';
-}
+import { isNotImplemented } from './exchange.ts';
 
 /** Many servers return these before they look for the operation, for example from middleware. */
 const EARLY_STATUSES = [401, 413, 415, 429, 431];
@@ -38,15 +28,4 @@ export function findMissingOperations(results: Result[]): Map<string, Result> {
 /** Returns the operation at the beginning of the name of a check. */
 export function operationIn(name: string): string {
   return name.split(' ', 1)[0] as string;
-}
-
-/** Returns the operation of a request of the generated client. */
-export function operationOf({ method, url }: Request): string {
-  const { pathname } = new URL(url);
-  // The URL of the server can have a path, too.
-  const operation = [...pathname.matchAll(/(?=\/api\/)/g)]
-    .flatMap(({ index }) => findRoute(pathname.slice(index))?.operationsOfPath ?? [])
-    .find((each) => each.method === method);
-  if (!operation) throw new Error(`The contract has no ${method} ${pathname}`);
-  return operation.operationId;
 }

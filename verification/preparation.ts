@@ -12,8 +12,7 @@ import {
   parameterExamples,
 } from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
-import type { Servers } from './verify.ts';
-import type { World } from './world.ts';
+import type { Servers, World } from './world.ts';
 
 /** Maximum number of requests to reach a rate limit. */
 const MAX_REQUESTS_TO_LIMIT = 200;

@@ -1,10 +1,13 @@
 import type { Credentials } from './accounts.ts';
 import { operations } from './contract.ts';
-import { explainNetworkError, REQUEST_TIMEOUT_MS, UnexpectedResponse } from './exchange.ts';
-import { isNotImplemented } from './missing-operations.ts';
+import {
+  explainNetworkError,
+  isNotImplemented,
+  REQUEST_TIMEOUT_MS,
+  UnexpectedResponse,
+} from './exchange.ts';
 import { shorten, toOneLine } from './text.ts';
-import type { Servers } from './verify.ts';
-import { openWorld } from './world.ts';
+import { openWorld, type Servers } from './world.ts';
 
 /** Maximum length of the text of a response in a message. */
 const MAX_MESSAGE_LENGTH = 400;

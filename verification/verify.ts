@@ -4,18 +4,7 @@ import { declaredResponses } from './declared-responses.ts';
 import { type Result, runDredd } from './dredd.ts';
 import { findMissingOperations, operationIn } from './missing-operations.ts';
 import { prepareWith } from './preparation.ts';
-import { CleanupError, type World } from './world.ts';
-
-/** The servers that receive the requests, each with its test data. */
-export interface Servers {
-  /** The server under test. */
-  world: World;
-  /**
-   * For responses that the server under test does not return: other servers or accounts, by id of the response or by
-   * status.
-   */
-  specialWorlds: Partial<Record<string, World>>;
-}
+import { CleanupError, type Servers } from './world.ts';
 
 export interface Verification {
   checks: Check[];

@@ -66,6 +66,17 @@ export interface World {
   close(): Promise<void>;
 }
 
+/** The servers that receive the requests, each with its test data. */
+export interface Servers {
+  /** The server under test. */
+  world: World;
+  /**
+   * For responses that the server under test does not return: other servers or accounts, by id of the response or by
+   * status.
+   */
+  specialWorlds: Partial<Record<string, World>>;
+}
+
 /** Lists everything that the check leaves on the server, and how to remove it. */
 export class CleanupError extends Error {
   readonly problems: readonly string[];

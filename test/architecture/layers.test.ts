@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sourcesIn } from './sources.ts';
+import { importChain, sourcesIn } from './sources.ts';
 
 /**
  * The layers of server/, from top to bottom. Each name is a folder or a file of server/.
@@ -61,4 +61,8 @@ describe('The layers of server/', () => {
     );
     expect(violations).toEqual([]);
   });
+});
+
+test.each(sourcesIn('verification'))('$path does not import itself indirectly', ({ path }) => {
+  expect(importChain(new RegExp(`^${path}$`), path)).toBeUndefined();
 });

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { InterruptedError } from '../../verification/server.ts';
+import type { Credentials } from '../../verification/accounts.ts';
+import { InterruptedError, NotVerifiedError, prepareServer } from '../../verification/server.ts';
+import { verify } from '../../verification/verify.ts';
+import { CleanupError, openWorld } from '../../verification/world.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
 import { createSpace } from '../support/spaces.ts';
@@ -19,24 +22,46 @@ const readUsernames = async () => {
   return users.map(({ username }) => username);
 };
 
-const contractCheck = (...args: string[]) =>
+/** Starts the command, for what only a process shows: signals, exit codes and output. */
+const startCommand = (...args: string[]) =>
   startProcess(process.execPath, ['verification/main.ts', ...args]);
 
+interface Options {
+  credentials?: Credentials;
+  interruption?: AbortSignal;
+}
+
+/** Creates the test data on a server, checks `register` and deletes the data. */
+async function checkRegister(url: string, { credentials, interruption }: Options = {}) {
+  await using cleanup = new AsyncDisposableStack();
+  const servers = await prepareServer(url, credentials, cleanup, interruption);
+  const isSelected = (operationId: string) => operationId === 'register';
+  return await verify(servers, cleanup, isSelected, interruption);
+}
+
 /**
- * Starts a proxy that counts the requests with the same method and path.
- * @param change receives each response; the method and path as `request`, such as `POST /api/spaces`; and the count as
- *   `n`, which begins at 1
+ * Starts a proxy that counts the requests of each operation.
+ * @param change receives each response, the operation, and the count, which begins at 1
  */
 function startCountingProxy(
-  change: (exchange: ProxiedExchange, request: string, n: number) => void,
+  change: (exchange: ProxiedExchange, operationId: string, n: number) => void,
 ) {
   const counts = new Map<string, number>();
   return startProxy(app.url, (exchange) => {
-    const request = `${exchange.method} ${exchange.path}`;
-    const n = (counts.get(request) ?? 0) + 1;
-    counts.set(request, n);
-    change(exchange, request, n);
+    const { operationId = 'unknown' } = exchange;
+    const n = (counts.get(operationId) ?? 0) + 1;
+    counts.set(operationId, n);
+    change(exchange, operationId, n);
   });
+}
+
+/** Starts a proxy that interrupts the check during a request of an operation. */
+async function startInterruptingProxy(interrupted: string, at: number) {
+  const controller = new AbortController();
+  const proxy = await startCountingProxy((_exchange, operationId, n) => {
+    if (operationId === interrupted && n === at) controller.abort(new InterruptedError());
+  });
+  return Object.assign(proxy, { interruption: controller.signal });
 }
 
 const fail = (exchange: ProxiedExchange) => {
@@ -45,67 +70,66 @@ const fail = (exchange: ProxiedExchange) => {
   exchange.body = '{}';
 };
 
-describe('The contract check deletes its accounts and exits with code 2 after', () => {
+describe('The contract check deletes its accounts after', () => {
   test.each([
-    {
-      signal: 'SIGINT',
-      during: 'the first registration',
-      request: 'POST /api/auth/register',
-      n: 1,
-    },
-    { signal: 'SIGINT', during: 'a later registration', request: 'POST /api/auth/register', n: 3 },
-    { signal: 'SIGTERM', during: 'the creation of a space', request: 'POST /api/spaces', n: 2 },
-    {
-      signal: 'SIGINT',
-      during: 'a check of a registration',
-      // The first five registrations create the test data.
-      request: 'POST /api/auth/register',
-      n: 8,
-    },
-    { signal: 'SIGINT', during: 'the checks', request: 'PUT /api/profile/bio', n: 1 },
-  ] as const)('$signal during $during', async ({ signal, request: interrupted, n: at }) => {
-    let check: RunningProcess | undefined;
-    let requests = 0;
-    await using proxy = await startCountingProxy((_exchange, request, n) => {
-      requests += 1;
-      if (request === interrupted && n === at) check?.child.kill(signal);
-    });
-    check = contractCheck(proxy.url);
-    const { code, stdout, stderr } = await check.result;
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: 'Interrupted. Deleting the test data; a second signal leaves it on the server.\n',
-    });
-    expect(stdout).not.toContain('passed');
-    expect(requests).toBeGreaterThan(at);
+    { during: 'the first registration', operationId: 'register', n: 1 },
+    { during: 'a later registration', operationId: 'register', n: 3 },
+    { during: 'the creation of a space', operationId: 'createSpace', n: 2 },
+    // The first five registrations create the test data.
+    { during: 'a check of a registration', operationId: 'register', n: 6 },
+  ])('an interruption during $during', async ({ operationId, n }) => {
+    await using proxy = await startInterruptingProxy(operationId, n);
+    await expect(checkRegister(proxy.url, proxy)).rejects.toBeInstanceOf(InterruptedError);
     expect(await readUsernames()).toEqual([]);
   });
 
-  test('SIGINT during the login to an existing account, which keeps no new session', async () => {
-    const { client, email, password } = await app.register('ada');
-    let check: RunningProcess | undefined;
-    await using proxy = await startCountingProxy((_exchange, request, n) => {
-      if (request === 'POST /api/auth/login' && n === 1) check?.child.kill('SIGINT');
-    });
-    check = contractCheck(proxy.url, '--email', email, '--password', password);
-    expect((await check.result).code).toBe(2);
+  test('an interruption during the login to an existing account, which keeps no new session', async () => {
+    const { client, ...credentials } = await app.register('ada');
+    await using proxy = await startInterruptingProxy('login', 1);
+    const { interruption } = proxy;
+    await expect(checkRegister(proxy.url, { credentials, interruption })).rejects.toBeInstanceOf(
+      InterruptedError,
+    );
     const { data: sessions } = await api.listSessions({ client });
     expect(sessions).toMatchObject([{ is_current: true }]);
     expect(await readUsernames()).toEqual(['ada']);
   });
 
   test.each([
-    { failure: 'a lost response to a registration', request: 'POST /api/auth/register', n: 2 },
-    { failure: 'an error while it creates a space', request: 'POST /api/spaces', n: 2 },
-  ])('$failure', async ({ request: failing, n: at }) => {
-    await using proxy = await startCountingProxy((exchange, request, n) => {
-      if (request === failing && n === at) fail(exchange);
+    {
+      failure: 'a lost response to a registration',
+      operationId: 'register',
+      request: 'POST /api/auth/register',
+    },
+    {
+      failure: 'an error while it creates a space',
+      operationId: 'createSpace',
+      request: 'POST /api/spaces',
+    },
+  ])('$failure', async ({ operationId: failing, request }) => {
+    await using proxy = await startCountingProxy((exchange, operationId, n) => {
+      if (operationId === failing && n === 2) fail(exchange);
     });
-    const { code, stderr } = await contractCheck(proxy.url).result;
+    await expect(checkRegister(proxy.url)).rejects.toThrow(
+      new NotVerifiedError(
+        `Could not create the test data: ${request} returned 503 application/json {}`,
+      ),
+    );
+    expect(await readUsernames()).toEqual([]);
+  });
+
+  test('a signal, which is reported with exit code 2', async () => {
+    let check: RunningProcess | undefined;
+    await using proxy = await startCountingProxy((_exchange, operationId) => {
+      if (operationId === 'changeBio') check?.child.kill('SIGTERM');
+    });
+    check = startCommand(proxy.url, '--only', 'changeBio');
+    const { code, stdout, stderr } = await check.result;
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `Could not create the test data: ${failing} returned 503 application/json {}\n`,
+      stderr: 'Interrupted. Deleting the test data; a second signal leaves it on the server.\n',
     });
+    expect(stdout).not.toContain('passed');
     expect(await readUsernames()).toEqual([]);
   });
 });
@@ -113,21 +137,21 @@ describe('The contract check deletes its accounts and exits with code 2 after', 
 test('The contract check deletes its accounts if Ctrl+C interrupts it while it deletes them', async () => {
   let check: RunningProcess | undefined;
   let deletions = 0;
-  await using proxy = await startProxy(app.url, ({ method, status, path }) => {
-    if (method !== 'DELETE' || path !== '/api/profile/account' || status !== 200) return;
-    deletions += 1;
-    // The checks cause the first two deletions, the clean-up all others.
-    if (deletions !== 3) return;
+  // The checks of login delete no account, so all deletions are those of the clean-up.
+  await using proxy = await startCountingProxy((_exchange, operationId, n) => {
+    if (operationId !== 'deleteAccount') return;
+    deletions = n;
+    if (n !== 1) return;
     // The terminal and npm can both send a signal. Two equal ones could merge into one.
     check?.child.kill('SIGINT');
     check?.child.kill('SIGTERM');
   });
-  check = contractCheck(proxy.url, '--only', 'register,login,deleteAccount');
+  check = startCommand(proxy.url, '--only', 'login');
   const { code, stdout, stderr } = await check.result;
   expect(stderr).toBe(
     'Interrupted. Deleting the test data; a second signal leaves it on the server.\n',
   );
-  expect(deletions).toBeGreaterThan(4);
+  expect(deletions).toBeGreaterThan(2);
   expect(stdout).toMatch(/ passed, 0 failed\n$/);
   expect(code).toBe(0);
   expect(await readUsernames()).toEqual([]);
@@ -135,15 +159,15 @@ test('The contract check deletes its accounts if Ctrl+C interrupts it while it d
 
 test('A second Ctrl+C ends the contract check, and leaves its accounts', async () => {
   let check: RunningProcess | undefined;
-  await using proxy = await startProxy(app.url, async ({ method, path }) => {
-    if (method === 'POST' && path === '/api/spaces') check?.child.kill('SIGINT');
+  await using proxy = await startProxy(app.url, async ({ operationId }) => {
+    if (operationId === 'createSpace') check?.child.kill('SIGINT');
     // Never resolves.
-    if (method === 'DELETE') await new Promise(() => {});
+    if (operationId === 'deleteAccount') await new Promise(() => {});
   });
-  check = contractCheck(proxy.url);
+  check = startCommand(proxy.url);
   await expect.poll(() => check?.output()).toContain('Interrupted.');
   // Signals within a second count as one.
-  await sleep(1_500);
+  await sleep(1_100);
   check.child.kill('SIGINT');
   expect(await check.exited).toBe('SIGINT');
   expect(await readUsernames()).not.toEqual([]);
@@ -157,10 +181,10 @@ test('Without a URL, the contract check starts no further servers after an inter
 
 test('The contract check lists the remaining accounts if the server stops before all test data exists', async () => {
   let stopped: Promise<void> | undefined;
-  const proxy = await startCountingProxy((_exchange, request) => {
-    if (request === 'POST /api/spaces') stopped ??= Promise.resolve(proxy[Symbol.asyncDispose]());
+  const proxy = await startCountingProxy((_exchange, operationId) => {
+    if (operationId === 'createSpace') stopped ??= Promise.resolve(proxy[Symbol.asyncDispose]());
   });
-  const { code, stderr } = await contractCheck(proxy.url).result;
+  const { code, stderr } = await startCommand(proxy.url).result;
   await stopped;
   expect(code).toBe(2);
   const usernames = await readUsernames();
@@ -175,102 +199,106 @@ test('The contract check lists the remaining accounts if the server stops before
 });
 
 describe('After a check with an existing account', () => {
-  const OPTIONS = ['--only', 'register,login,deleteAccount,createSpace,changeUsername,changeBio'];
-
-  async function checkAs(change: (exchange: ProxiedExchange) => void) {
+  const registerAda = async () => {
     const user = await app.register('ada');
-    const { client, email, password } = user;
-    await api.changeBio({ client, body: { bio: 'I bake.' } });
+    await api.changeBio({ client: user.client, body: { bio: 'I bake.' } });
     const { space_id } = await createSpace(user, { title: 'Mountains' });
-    await using proxy = await startProxy(app.url, change);
-    const args = [proxy.url, '--email', email, '--password', password, ...OPTIONS];
-    const { code, stdout, stderr } = await contractCheck(...args).result;
-    expect(stderr).toBe('');
-    // The report wraps lines.
-    const report = stdout.replaceAll(/\s+/g, ' ');
+    return { ...user, space_id };
+  };
+
+  const checkCommand = ({ email, password }: Credentials, url: string) =>
+    startCommand(
+      ...[url, '--email', email, '--password', password],
+      ...['--only', 'createSpace,changeUsername,changeBio'],
+    ).result;
+
+  /** Expects that the account is as it was before the check. */
+  async function expectRestored({ client, space_id }: Awaited<ReturnType<typeof registerAda>>) {
     const { data: profile } = await api.getProfile({ client });
     const { data: participations = [] } = await api.listParticipations({ client });
-    const spaces = participations.map(({ space }) => space.space_id);
     const { data: sessions } = await api.listSessions({ client });
-    return { code, report, profile, spaces, sessions, space_id, email };
+    expect(profile).toMatchObject({ username: 'ada', bio: 'I bake.' });
+    expect(participations.map(({ space }) => space.space_id)).toEqual([space_id]);
+    expect(sessions).toMatchObject([{ is_current: true }]);
+    expect(await readUsernames()).toEqual(['ada']);
   }
 
   test('only the account remains, as it was', async () => {
-    const { code, profile, spaces, sessions, space_id } = await checkAs(() => {});
-    expect(code).toBe(0);
-    expect(profile).toMatchObject({ username: 'ada', bio: 'I bake.' });
-    expect(spaces).toEqual([space_id]);
-    expect(sessions).toMatchObject([{ is_current: true }]);
-    expect(await readUsernames()).toEqual(['ada']);
+    const user = await registerAda();
+    const changed: (string | undefined)[] = [];
+    await using proxy = await startProxy(app.url, ({ operationId, status }) => {
+      if (status < 300) changed.push(operationId);
+    });
+    const { code, stderr } = await checkCommand(user, proxy.url);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(changed).toEqual(expect.arrayContaining(['createSpace', 'changeUsername', 'changeBio']));
+    await expectRestored(user);
   });
 
   test.each([
     {
       step: 'restoring the username',
-      request: /^PUT \/api\/profile\/username$/,
-      body: /"ada"/,
-      problem: 'PUT /api/profile/username returned 503. Change its username to "ada".',
+      operationId: 'changeUsername',
+      problem: /PUT \/api\/profile\/username returned 503\. Change its username to "ada"\.$/,
     },
     {
       step: 'restoring the bio',
-      request: /^PUT \/api\/profile\/bio$/,
-      body: /I bake/,
-      problem: 'PUT /api/profile/bio returned 503. Change its bio to "I bake.".',
+      operationId: 'changeBio',
+      problem: /PUT \/api\/profile\/bio returned 503\. Change its bio to "I bake\."\.$/,
     },
     {
       step: 'deleting its new spaces',
-      request: /^DELETE \/api\/spaces\//,
-      body: /^$/,
-      problem: /DELETE \/api\/spaces\/\S+ ?\S* returned 503. Delete its space /,
+      operationId: 'deleteSpace',
+      problem: /DELETE \/api\/spaces\/\S+ returned 503\. Delete its space \S+\.$/,
     },
     {
       step: 'ending its session',
-      request: /^POST \/api\/auth\/logout$/,
-      body: /^$/,
-      problem: 'POST /api/auth/logout returned 503. Log out of all its sessions.',
+      operationId: 'logout',
+      problem: /POST \/api\/auth\/logout returned 503\. Log out of all its sessions\.$/,
     },
   ])(
     'a failure of $step is reported, and everything else is restored',
-    async ({ request, body, problem }) => {
-      const isFailing = ({ method, path, requestBody }: ProxiedExchange) =>
-        request.test(`${method} ${path}`) && body.test(requestBody);
-      const attempts: ProxiedExchange[] = [];
-      const outcome = await checkAs((exchange) => {
-        if (!isFailing(exchange)) return;
-        attempts.push(exchange);
-        fail(exchange);
+    async ({ operationId, problem }) => {
+      const user = await registerAda();
+      await using proxy = await startProxy(app.url, (exchange) => {
+        if (exchange.operationId === operationId) fail(exchange);
       });
-      expect(attempts.length).toBeGreaterThan(0);
-      expect(outcome.code).toBe(1);
-      expect(outcome.report).toContain(`Restoring the account ${outcome.email} failed: `);
-      expect(outcome.report).toMatch(problem);
-      expect(outcome.report).not.toContain('could not be deleted');
+      const world = await openWorld(proxy.url, user);
+      const { client } = user;
+      await api.changeUsername({ client, body: { username: 'grace' }, throwOnError: true });
+      await api.changeBio({ client, body: { bio: 'I do not.' }, throwOnError: true });
+      const error: unknown = await world.close().catch((reason) => reason);
+      expect(error).toBeInstanceOf(CleanupError);
+      const { problems } = error as CleanupError;
+      expect(problems).not.toEqual([]);
+      for (const each of problems) {
+        expect(each).toMatch(problem);
+        expect(each).toContain(`Restoring the account ${user.email} failed: `);
+      }
       // The requests that failed for the check reached the server.
-      expect(outcome.profile).toMatchObject({ username: 'ada', bio: 'I bake.' });
-      expect(outcome.spaces).toEqual([outcome.space_id]);
-      expect(outcome.sessions).toMatchObject([{ is_current: true }]);
-      expect(await readUsernames()).toEqual(['ada']);
+      await expectRestored(user);
     },
   );
 
   test('everything that remains is reported if the server fails at the end', async () => {
+    const user = await registerAda();
     let isRestoring = false;
-    const outcome = await checkAs((exchange) => {
+    await using proxy = await startProxy(app.url, (exchange) => {
       // The first request after the checks.
-      if (
-        exchange.path === '/api/participations?limit=100' &&
-        exchange.body.includes('Sourdough')
-      ) {
-        isRestoring = true;
-      }
+      const isLater =
+        exchange.operationId === 'listParticipations' && exchange.body.includes('Sourdough');
+      isRestoring ||= isLater;
       if (isRestoring) fail(exchange);
     });
-    expect(isRestoring).toBe(true);
-    expect(outcome.code).toBe(1);
+    const { code, stdout, stderr } = await checkCommand(user, proxy.url);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    // The report wraps lines.
+    const report = stdout.replaceAll(/\s+/g, ' ');
     for (const remedy of ['to "ada"', 'to "I bake."', 'Delete the spaces', 'Log out of']) {
-      expect(outcome.report).toContain(remedy);
+      expect(report).toContain(remedy);
     }
-    const others = (await readUsernames()).filter((each) => each !== 'ada');
-    for (const each of others) expect(outcome.report).toContain(`${each}@example.com`);
+    expect(report).toMatch(
+      /These accounts could not be deleted from \S+ (contract-\w+@example\.com, )+/,
+    );
   });
 });

@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { findOperation } from '../../server/contract.ts';
 import { type HttpServer, startHttpServer } from '../support/http-server.ts';
 
 /** A request, and the response of the real server, which a fault changes before the client gets it. */
 export interface ProxiedExchange {
+  /** Undefined outside the contract. */
+  operationId: string | undefined;
   method: string;
   /** Path and query. */
   path: string;
@@ -40,6 +43,7 @@ export async function startProxy(
       redirect: 'manual',
     });
     return {
+      operationId: findOperation(method, path.split('?', 1)[0] as string)?.operationId,
       method,
       path,
       authorization: headers.get('authorization') ?? '',

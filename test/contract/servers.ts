@@ -1,6 +1,5 @@
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
-import type { Servers } from '../../verification/verify.ts';
-import { openWorld } from '../../verification/world.ts';
+import { openWorld, type Servers } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { failingEngine } from '../support/failing-engine.ts';

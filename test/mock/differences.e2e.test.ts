@@ -5,7 +5,7 @@ import { TIME_LIMITS } from '../../server/http/time-limits.ts';
 import { type DeclaredResponse, declaredResponses } from '../../verification/declared-responses.ts';
 import type { Transaction } from '../../verification/dredd.ts';
 import { prepareWith } from '../../verification/preparation.ts';
-import type { Servers } from '../../verification/verify.ts';
+import type { Servers } from '../../verification/world.ts';
 import { startServers } from '../contract/servers.ts';
 import { startApp } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
