@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { operations } from '../../server/contract.ts';
-import { validatedFetch } from '../support/contract.ts';
 import { freePort } from '../support/ports.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
 import { exampleRequest } from '../support/requests.ts';
@@ -21,7 +20,7 @@ test.each(operations.map((operation) => [operation.operationId, operation] as co
   async (_, operation) => {
     const { url: path, init } = exampleRequest(operation);
     const headers = { ...init.headers, authorization: 'Bearer any' };
-    const response = await validatedFetch(url + path, { ...init, headers });
+    const response = await fetch(url + path, { ...init, headers });
     expect(response.ok, await response.text()).toBe(true);
   },
 );
