@@ -1,14 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import type { ProblemCode } from '../generated/problem-codes.gen.ts';
-import { contract, type Operation } from '../server/contract.ts';
-import { accessToken, bearerToken } from '../server/http/bearer-token.ts';
-import { findBodyProblem, hasBody } from '../server/http/body-headers.ts';
-import { isPercentEncodedUtf8, malformedQuery } from '../server/http/percent-encoding.ts';
-import { invalidValues } from '../server/http/problems.ts';
-import { readJson, selectUploadResponse } from './bodies.ts';
-import { type ExampleResponse, openPrism, type Selection } from './prism.ts';
-import { checkRules } from './rules.ts';
-import { explainViolations } from './violations.ts';
+import type { Problem } from '../generated/types.gen.ts';
+import { contract } from '../server/contract.ts';
+import type { Pointer } from '../server/errors.ts';
+import { HttpProblem, invalidValues, notFound } from '../server/http/problems.ts';
+import { escapePointer } from '../server/text/storable.ts';
+import { readBody } from './bodies.ts';
+import { openPrism, type Selection, type Violation } from './prism.ts';
 
 /** A response to send. */
 export interface MockResponse {
@@ -17,133 +14,74 @@ export interface MockResponse {
   body: string | Buffer;
 }
 
-/** Responds with the examples in the contract. */
-export interface Examples {
-  /**
-   * Responds as the server does, as far as this requires no state.
-   * @throws HttpProblem or DomainError if the request is invalid
-   */
-  respond(operation: Operation, incoming: IncomingMessage): Promise<MockResponse>;
-  /**
-   * Responds with the selected example, whatever the request is.
-   * @throws HttpProblem if the contract does not have it
-   */
-  select(
-    operation: Operation,
-    incoming: IncomingMessage,
-    selection: Selection,
-  ): Promise<MockResponse>;
+export type Examples = Awaited<ReturnType<typeof openExamples>>;
+
+/**
+ * Returns a function that responds with the selected example, or with the one of success if the request is valid.
+ *
+ * It throws an HttpProblem if the request is invalid, or if the contract does not have the path, the method or the
+ * selected example.
+ * @param baseUrl the mock's own base URL, which replaces the one in examples
+ */
+export async function openExamples(baseUrl: string) {
+  const exampleUrl = contract.servers[0]?.url ?? '';
+  const askPrism = await openPrism(
+    JSON.parse(JSON.stringify(contract).replaceAll(exampleUrl, baseUrl)),
+  );
+
+  return async (incoming: IncomingMessage, selection?: Selection): Promise<MockResponse> => {
+    const {
+      method = '',
+      headers: { authorization },
+    } = incoming;
+    const url = new URL(incoming.url ?? '', baseUrl);
+    const body = selection ? undefined : await readBody(incoming);
+    const request = { method, url, authorization, body };
+    const response = await askPrism(request, selection).catch((error) => {
+      throw problemOf(error, selection);
+    });
+    const { status, violations } = response;
+    const [violation] = violations;
+    // The example of 401 fits every request. Those of 400 and 415 can be about other errors.
+    if (violation && status !== 401) {
+      throw violation.code === 415
+        ? new HttpProblem('unsupported_media_type', `${violation.message}.`)
+        : invalidValues(violations.map(explainViolation));
+    }
+    const headers = new Headers(response.headers);
+    const { request_id: requestId } = response.body as Partial<Problem>;
+    if (requestId !== undefined) headers.set('x-request-id', requestId);
+    // Every list has two pages. Otherwise, a client that reads all pages would never end.
+    if (url.searchParams.has('cursor')) headers.delete('link');
+    if (url.searchParams.get('as_typed') === 'true') headers.delete('answered-query');
+    return { status, headers: Object.fromEntries(headers), body: JSON.stringify(response.body) };
+  };
 }
 
-/** The path and query of a request. */
-type Target = Pick<URL, 'pathname' | 'searchParams'>;
-
-/** The base URL in the contract's examples. */
-const EXAMPLE_BASE_URL = contract.servers[0]?.url ?? '';
-
-/** @param baseUrl the mock's own base URL, which replaces the one in examples */
-export async function openExamples(baseUrl: string): Promise<Examples> {
-  const askPrism = await openPrism();
-
-  return { respond, select };
-
-  async function respond(operation: Operation, incoming: IncomingMessage): Promise<MockResponse> {
-    // In the order of the server's checks.
-    const query = incoming.url?.replace(/^[^?]*/, '') ?? '';
-    if (operation.hasQueryParameters && !isPercentEncodedUtf8(query)) throw malformedQuery();
-    if (!isAuthorized(operation, incoming)) return select(operation, incoming, { code: 401 });
-    const problem = findBodyProblem(incoming.headers, operation);
-    if (problem) throw problem;
-    if (operation.bodyType === 'multipart/form-data') {
-      return select(operation, incoming, await selectUploadResponse(incoming));
-    }
-    const url = urlOf(incoming);
-    const isJson = operation.bodyType !== null && hasBody(incoming.headers);
-    const body = isJson ? await readJson(incoming) : undefined;
-    // Prism would take it for an omitted body, like the server if the body is optional.
-    if (body === null && operation.isBodyRequired)
-      throw invalidValues([{ pointer: '', message: 'must be an object' }]);
-    // Prism would report an empty tag as missing.
-    if (url.pathname.endsWith('/tag/')) return select(operation, incoming, { code: 404 });
-    const response = await askPrism(operation, url, { body });
-    const { violations } = response;
-    // The server checks most patterns after the schema, as part of its rules.
-    if (violations.every(({ code }) => code === 'pattern')) checkRules(operation, body);
-    if (violations.length > 0) throw explainViolations(violations, url.searchParams);
-    if (hasUnknownCursor(url, response)) {
-      return select(operation, incoming, { code: 400, example: 'invalid_cursor' });
-    }
-    return adapt(operation, incoming, response);
+/** @param error an error of Prism, whose name is a URL */
+function problemOf(error: Error & { detail?: string }, selection?: Selection): Error {
+  if (error.name.endsWith('#NO_PATH_MATCHED_ERROR')) return notFound();
+  if (error.name.endsWith('#NO_METHOD_MATCHED_ERROR')) {
+    return new HttpProblem('method_not_allowed', `${error.detail}.`);
   }
-
-  async function select(operation: Operation, incoming: IncomingMessage, selection: Selection) {
-    const response = await askPrism(operation, urlOf(incoming), { selection });
-    return adapt(operation, incoming, response);
-  }
-
-  /** Does not parse the path as a URL, which would resolve the tag `..` and turn `\` into a slash. */
-  function urlOf({ url = '' }: IncomingMessage): Target {
-    const [, path = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url) ?? [];
-    const segments = path.split('/').map((each) => encodeURIComponent(decodeURIComponent(each)));
-    return { pathname: segments.join('/'), searchParams: new URLSearchParams(query) };
-  }
-
-  /**
-   * Adapts an example to the request:
-   *
-   * - The `Link` header points to a second page of the same list, which is the last one.
-   * - A search with `as_typed=true` has no `Answered-Query`. A search with a blank `q` has no results.
-   * - `WWW-Authenticate` reports whether the request had a token.
-   * - `Cache-Control` is that of the server. `X-Request-Id` is that of the problem.
-   * - URLs use the mock's address.
-   */
-  function adapt(
-    operation: Operation,
-    incoming: IncomingMessage,
-    { status, headers: exampleHeaders, body }: ExampleResponse,
-  ): MockResponse {
-    const { pathname, searchParams } = urlOf(incoming);
-    const { authorization = '' } = incoming.headers;
-    const headers = new Headers(exampleHeaders);
-    const cursor = cursorIn(headers.get('link'));
-    if (cursor !== undefined) {
-      const isLastPage = searchParams.has('cursor');
-      searchParams.set('cursor', cursor);
-      if (isLastPage) headers.delete('link');
-      else headers.set('link', `<${pathname}?${searchParams}>; rel="next"`);
-    }
-    const isBlankSearch = status === 200 && searchParams.get('q')?.trim() === '';
-    if (isBlankSearch) headers.delete('link');
-    if (isBlankSearch || searchParams.get('as_typed') === 'true') headers.delete('answered-query');
-    const { code, request_id } = body as { code?: ProblemCode; request_id?: string };
-    if (request_id !== undefined) headers.set('x-request-id', request_id);
-    if (code === 'unauthenticated' && bearerToken(authorization) !== undefined) {
-      headers.set('www-authenticate', 'Bearer error="invalid_token"');
-    }
-    const hasCaller = operation.authentication !== 'none' && authorization !== '';
-    if (status >= 400 || !operation.isPublicRead || hasCaller) {
-      headers.set('cache-control', 'no-store');
-    }
-    return {
-      status,
-      headers: Object.fromEntries(headers),
-      body: isBlankSearch ? '[]' : JSON.stringify(body).replaceAll(EXAMPLE_BASE_URL, baseUrl),
-    };
-  }
+  if (selection === undefined) return error;
+  const { code, example } = selection;
+  const response = `code=${code}${example === undefined ? '' : `, example=${example}`}`;
+  return new HttpProblem('invalid_request', `The operation has no response with ${response}.`);
 }
 
-function isAuthorized({ authentication }: Operation, { headers }: IncomingMessage): boolean {
-  if (authentication === 'none') return true;
-  if (headers.authorization === undefined) return authentication === 'optional';
-  return accessToken(headers.authorization) !== undefined;
-}
-
-/** Whether the cursor of a request differs from the one that the example of its list links to. */
-function hasUnknownCursor({ searchParams }: Target, { headers }: ExampleResponse): boolean {
-  const known = cursorIn(new Headers(headers).get('link'));
-  return known !== undefined && ![known, null].includes(searchParams.get('cursor'));
-}
-
-function cursorIn(link: string | null): string | undefined {
-  return /[?&]cursor=([^&>]+)/.exec(link ?? '')?.[1];
+/** Converts an error in a request to the notation of the contract. */
+function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {
+  // Only the message names a missing or unknown field.
+  const name = /'([^']*)'$/.exec(message)?.[1];
+  if (name !== undefined) steps.push(name);
+  const pointer =
+    part === 'query'
+      ? `?${steps}`
+      : part === 'path'
+        ? `{${steps}}`
+        : steps.map((step) => `/${escapePointer(step)}`).join('');
+  if (code === 'required') return { pointer, message: 'is missing' };
+  if (code === 'additionalProperties') return { pointer, message: 'is not a known field' };
+  return { pointer, message: /\bmust .*$/.exec(message)?.[0] ?? 'is invalid' };
 }

@@ -1,7 +1,5 @@
 import { createInstance, getHttpOperationsFromSpec } from '@stoplight/prism-http';
 import { pino } from 'pino';
-import { contract, type Operation } from '../server/contract.ts';
-import { invalidPreference } from './preferences.ts';
 
 /** An example of a response in the contract. */
 export interface Selection {
@@ -11,109 +9,75 @@ export interface Selection {
   example?: string | undefined;
 }
 
-/** A response with an example as its body. */
-export interface ExampleResponse {
-  status: number;
-  headers: Record<string, string>;
-  body: unknown;
-  /** The errors in the request; empty if an example was selected. */
-  violations: Violation[];
+export interface PrismRequest {
+  method: string;
+  url: URL;
+  authorization: string | undefined;
+  /** Undefined without a body. */
+  body: { type: string; content: unknown } | undefined;
 }
 
 /** An error in a request. */
 export interface Violation {
   /** The part of the request, such as `['query', 'limit']`. */
   path?: string[];
-  /** The keyword of the schema, such as `required`. */
+  /** The keyword of the schema, such as `required`, or the status of the error. */
   code?: string | number;
   message: string;
 }
 
+const config = {
+  isProxy: false,
+  validateResponse: false,
+  errors: false,
+  upstreamProxy: undefined,
+} as const;
+const mock = { dynamic: false };
+
 /**
- * Returns a function that responds with the selected example. Without a selection, it checks the request: it responds
- * with the example of success, or reports violations.
+ * Returns a function that responds with the selected example, whatever the request is. Without a selection, it checks
+ * the request, and responds with the example of success or of an error.
  *
- * It throws an HttpProblem if the contract does not have the selected example.
+ * It throws an error of Prism if the contract does not have the path, the method or the selected example.
  */
-export async function openPrism() {
-  const resources = await getHttpOperationsFromSpec(structuredClone(contract));
-  const config = {
-    isProxy: false,
-    checkSecurity: false,
-    validateResponse: false,
-    errors: false,
-    upstreamProxy: undefined,
-  } as const;
+export async function openPrism(contract: object) {
+  const operations = await getHttpOperationsFromSpec(contract);
   const logger = pino({ level: 'silent', customLevels: { success: 35 } });
   const prism = createInstance(
-    { ...config, validateRequest: true, mock: { dynamic: false } },
+    { ...config, checkSecurity: true, validateRequest: true, mock },
     // Prism's types are those of an older version of pino.
     { logger: logger as unknown as Parameters<typeof createInstance>[1]['logger'] },
   );
 
-  return async (
-    { method, operationId }: Operation,
-    url: Pick<URL, 'pathname' | 'searchParams'>,
-    { body, selection }: { body?: unknown; selection?: Selection },
-  ): Promise<ExampleResponse> => {
-    if (selection) assertExists(selection, operationId);
+  return async ({ method, url, authorization, body }: PrismRequest, selection?: Selection) => {
+    // Prism takes an empty value for a missing one.
+    const query = [...url.searchParams].map(([name, value]) => [name, value || ' ']);
     const request = {
       method: method.toLowerCase() as 'get',
-      url: { path: url.pathname, query: valuesByName(url.searchParams) },
-      // Without other headers, because Prism rejects some types in Accept, which the server ignores.
-      headers: { 'content-type': 'application/json' },
-      body,
+      url: { path: url.pathname, query: Object.fromEntries(query) },
+      // Without Accept, which the server ignores. Prism rejects some of its values.
+      headers: {
+        ...(authorization && { authorization }),
+        // Prism ignores the type if there is no length.
+        ...(body && { 'content-type': body.type, 'content-length': '1' }),
+      },
+      body: body?.content,
     };
-    const { code, example: exampleKey } = selection ?? {};
-    const result = await prism.request(request, resources, {
+    const { code, example } = selection ?? {};
+    const result = await prism.request(request, operations, {
       ...config,
+      checkSecurity: selection === undefined,
       validateRequest: selection === undefined,
-      mock: { dynamic: false, ...(code && { code }), ...(exampleKey && { exampleKey }) },
+      mock: { ...mock, ...(code && { code }), ...(example && { exampleKey: example }) },
     })();
     if (result._tag === 'Left') throw result.left;
     const { output, validations } = result.right;
+    const violations: readonly Violation[] = validations.input;
     return {
       status: output.statusCode,
       headers: output.headers ?? {},
       body: output.body,
-      violations: validations.input,
+      violations,
     };
   };
-
-  function assertExists({ code, example }: Selection, operationId: string): void {
-    const responses = resources.find(({ iid }) => iid === operationId)?.responses ?? [];
-    const response = responses.find((each) => each.code === String(code));
-    if (response === undefined) {
-      const codes = responses.map((each) => each.code).join(', ');
-      throw invalidPreference(
-        `code=${code} is not a response of ${operationId}, which has ${codes}`,
-      );
-    }
-    const names = response.contents?.[0]?.examples?.map(({ key }) => key) ?? [];
-    if (example !== undefined && !names.includes(example)) {
-      throw invalidPreference(
-        `example=${example} is not an example of ${operationId} ${code}, which has ${names.join(', ')}`,
-      );
-    }
-  }
-}
-
-function valuesByName(query: URLSearchParams): Record<string, string | string[]> {
-  // Prism ignores the case of names. The names in the contract are in lower case.
-  const names = new Set([...query.keys()].filter((name) => name === name.toLowerCase()));
-  const entries = [...names].map((name) => {
-    // Prism ignores empty values, so they become a blank text, which is not a number or a boolean either. It also accepts
-    // other notations of integers, such as `0x5`. With a letter in front, they are not numbers.
-    const values = query
-      .getAll(name)
-      .map((value) => (isOtherNotation(value) ? `x${value}` : value || ' '));
-    return [name, values.length > 1 ? values : values[0]];
-  });
-  return Object.fromEntries(entries);
-}
-
-function isOtherNotation(value: string): boolean {
-  return (
-    value.trim() !== '' && Number.isInteger(Number(value)) && !/^-?(?:0|[1-9]\d*)$/.test(value)
-  );
 }

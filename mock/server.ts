@@ -6,18 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
 import { contractFor, contractTextFor } from '../server/contract.ts';
-import { DomainError } from '../server/errors.ts';
-import {
-  clientErrorHandler,
-  recordResponses,
-  rejectUnsupportedExpectations,
-} from '../server/http/client-errors.ts';
 import { corsHeaders, preflightHeaders } from '../server/http/cors-headers.ts';
-import { HttpProblem, methodNotAllowed, problemDocument } from '../server/http/problems.ts';
-import { TIME_LIMITS, type TimeLimits } from '../server/http/time-limits.ts';
+import { HttpProblem, problemDocument } from '../server/http/problems.ts';
 import { type Examples, type MockResponse, openExamples } from './examples.ts';
-import { findOperation } from './paths.ts';
-import { readPreferences } from './preferences.ts';
+import type { Selection } from './prism.ts';
 
 export interface MockOptions {
   host: string;
@@ -32,25 +24,13 @@ export interface Mock extends AsyncDisposable {
   url: string;
 }
 
-/** The default of the server. */
-const CORS_ORIGINS = '*';
+const MAX_DELAY_MS = 20_000;
 
 const defaultAvatar = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
 
 /** @throws Error if the mock cannot listen */
-export async function startMock(
-  { host, port, isStateful }: MockOptions,
-  { headersTimeoutMs, requestTimeoutMs, connectionCheckIntervalMs }: TimeLimits = TIME_LIMITS,
-): Promise<Mock> {
-  const server = createServer({
-    headersTimeout: headersTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    connectionsCheckingInterval: connectionCheckIntervalMs,
-  });
-  const log = { info() {} };
-  server.on('clientError', clientErrorHandler({ corsOrigins: CORS_ORIGINS }, log));
-  recordResponses({ server });
-  rejectUnsupportedExpectations({ server, log });
+export async function startMock({ host, port, isStateful }: MockOptions): Promise<Mock> {
+  const server = createServer();
   server.listen(port, host);
   await once(server, 'listening');
   const hostInUrl = host.includes(':') ? `[${host}]` : host;
@@ -86,10 +66,10 @@ async function handle(
   baseUrl: string,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  examples: Examples,
+  respond: Examples,
   application: Application | undefined,
 ): Promise<void> {
-  const { method = '', url = '', headers } = incoming;
+  const { method, url = '', headers } = incoming;
   const { selection, delayMs } = readPreferences(headers.prefer?.toString());
   await sleep(delayMs);
   // The client has disconnected during the delay.
@@ -99,83 +79,50 @@ async function handle(
     return send(outgoing, { status: 204, headers: {}, body: '' });
   }
   if (application && selection === undefined) return application.handle(incoming, outgoing);
-  if (method === 'OPTIONS') return send(outgoing, preflightResponse(incoming));
-  const [path = ''] = url.split('?');
-  const file = readFile(baseUrl, path);
-  if (file) {
-    if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, ['GET', 'HEAD']);
-    return send(outgoing, file);
+  if (method === 'OPTIONS') {
+    return send(outgoing, { status: 204, headers: preflightHeaders('*', headers), body: '' });
   }
-  const operation = findOperation(method, path);
-  const response = selection
-    ? examples.select(operation, incoming, selection)
-    : examples.respond(operation, incoming);
-  send(outgoing, await response);
+  if (url === '/openapi.yaml') {
+    return sendFile(outgoing, 'application/yaml', contractTextFor(baseUrl));
+  }
+  if (url === '/openapi.json') {
+    return sendFile(outgoing, 'application/json', JSON.stringify(contractFor(baseUrl)));
+  }
+  // Every avatar is the default avatar.
+  if (url.startsWith('/avatars/')) return sendFile(outgoing, 'image/webp', defaultAvatar);
+  send(outgoing, await respond(incoming, selection));
 }
 
-function send(outgoing: ServerResponse, { status, headers, body }: MockResponse): void {
-  const length = String(Buffer.byteLength(body));
-  outgoing
-    .writeHead(status, {
-      'x-request-id': randomUUID(),
-      ...corsHeaders(CORS_ORIGINS),
-      ...headers,
-      'content-length': length,
-    })
-    .end(body);
-}
-
-function problemResponse(error: unknown): MockResponse {
-  const { code, message, pointers, headers } = problemOf(error);
-  const problem = problemDocument(code, message, randomUUID(), pointers);
+/** Reads the header `Prefer` (RFC 7240). Ignores other preferences and invalid values. */
+function readPreferences(header = ''): { selection: Selection | undefined; delayMs: number } {
+  const read = (name: string) =>
+    new RegExp(`(?:^|,)\\s*${name}\\s*=\\s*"?([\\w-]+)`, 'i').exec(header)?.[1];
+  const code = Number(read('code'));
   return {
-    status: problem.status,
-    headers: {
-      ...headers,
-      'cache-control': 'no-store',
-      'content-type': 'application/problem+json',
-      'x-request-id': problem.request_id,
-    },
-    body: JSON.stringify(problem),
+    selection: code > 0 ? { code, example: read('example') } : undefined,
+    delayMs: Math.min(Number(read('delay-ms')) || 0, MAX_DELAY_MS),
   };
 }
 
-function problemOf(error: unknown): HttpProblem {
-  if (error instanceof HttpProblem) return error;
-  if (error instanceof DomainError) {
-    return new HttpProblem(error.code, error.message, { pointers: error.pointers });
+function send(outgoing: ServerResponse, { status, headers, body }: MockResponse): void {
+  const shared = { 'cache-control': 'no-store', 'x-request-id': randomUUID() };
+  outgoing.writeHead(status, { ...corsHeaders('*'), ...shared, ...headers }).end(body);
+}
+
+function sendFile(outgoing: ServerResponse, type: string, body: string | Buffer): void {
+  send(outgoing, { status: 200, headers: { 'content-type': type }, body });
+}
+
+function problemResponse(error: unknown): MockResponse {
+  if (!(error instanceof HttpProblem)) {
+    console.error(error);
+    const detail = 'The mock server failed. Its terminal shows the error.';
+    return problemResponse(new HttpProblem('internal', detail));
   }
-  console.error(error);
-  return new HttpProblem('internal', 'The mock server failed. Its terminal shows the error.');
-}
-
-function preflightResponse({ headers }: IncomingMessage): MockResponse {
-  return { status: 204, headers: preflightHeaders(CORS_ORIGINS, headers), body: '' };
-}
-
-/** Returns the response at a path outside of the contract. Undefined if there is none. */
-function readFile(baseUrl: string, path: string): MockResponse | undefined {
-  const respond = (type: string, body: string) => ({
-    status: 200,
-    headers: { 'content-type': type },
-    body,
-  });
-  if (path === '/openapi.yaml') return respond('application/yaml', contractTextFor(baseUrl));
-  if (path === '/openapi.json') {
-    return respond('application/json', JSON.stringify(contractFor(baseUrl)));
-  }
-  return path.startsWith('/avatars/') ? avatarResponse() : undefined;
-}
-
-/** Every avatar is the default avatar. */
-function avatarResponse(): MockResponse {
+  const problem = problemDocument(error.code, error.message, randomUUID(), error.pointers);
   return {
-    status: 200,
-    headers: {
-      'content-type': 'image/webp',
-      'cache-control': 'public, max-age=86400',
-      'cross-origin-resource-policy': 'cross-origin',
-    },
-    body: defaultAvatar,
+    status: problem.status,
+    headers: { 'content-type': 'application/problem+json', 'x-request-id': problem.request_id },
+    body: JSON.stringify(problem),
   };
 }

@@ -73,9 +73,7 @@ export const packages: Package[] = [
     assets: [
       'openapi.yaml',
       'generated/openapi.json',
-      'server/accounts/common-passwords.txt',
       'server/avatars/default.webp',
-      'server/text/confusables.{LICENSE.txt,txt}',
       'CHANGELOG.md',
     ],
     manifest: {

@@ -3,7 +3,6 @@ import { type Caller, findCaller } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
 import { DomainError } from '../errors.ts';
-import { accessToken } from './bearer-token.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,4 +60,15 @@ function tokenMissing(): DomainError {
     'unauthenticated',
     'Sign in, and send the access token as "Authorization: Bearer <access_token>".',
   );
+}
+
+/** Returns the token of an Authorization header with the scheme Bearer, in any syntax; undefined if there is none. */
+export function bearerToken(authorization = ''): string | undefined {
+  return /^bearer +(\S.*)$/i.exec(authorization)?.[1];
+}
+
+/** Returns the token of an Authorization header; undefined unless it follows RFC 6750, section 2.1. */
+function accessToken(authorization: string): string | undefined {
+  const token = bearerToken(authorization);
+  return token !== undefined && /^[A-Za-z0-9._~+/-]+=*$/.test(token) ? token : undefined;
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../config.ts';
 
-// Without imports of Fastify, because the mock server and responses that Fastify does not send need the same headers.
+// Without imports of Fastify, because responses that Fastify does not send need the same headers.
 
 type Origins = Config['corsOrigins'];
 

@@ -3,8 +3,8 @@ import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
 import type { Resource } from '../system/outage-log.ts';
-import { bearerToken } from './bearer-token.ts';
-import { bodyTooLarge } from './body-headers.ts';
+import { bearerToken } from './authentication.ts';
+import { bodyTooLarge } from './bodies.ts';
 import {
   HttpProblem,
   notFound,

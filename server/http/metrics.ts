@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { DomainError } from '../errors.ts';
 import { shareMetrics } from '../metrics/cluster.ts';
-import { bearerToken } from './bearer-token.ts';
+import { bearerToken } from './authentication.ts';
 import { unavailable } from './problems.ts';
 
 /** Measures the duration of each request, by operation and status, including those whose connection closes early. */

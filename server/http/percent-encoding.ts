@@ -11,7 +11,7 @@ export function isPercentEncodedUtf8(text: string): boolean {
   }
 }
 
-export function malformedPath(): HttpProblem {
+function malformedPath(): HttpProblem {
   return new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController } from 'fastify';
 import type { Config } from '../config.ts';
-import { MAX_BODY_BYTES } from './body-headers.ts';
+import { MAX_BODY_BYTES } from './bodies.ts';
 import { clientErrorHandler } from './client-errors.ts';
 import { escapeMalformedPath } from './percent-encoding.ts';
 import type { TimeLimits } from './time-limits.ts';

@@ -125,7 +125,7 @@ function avatarMissing(): DomainError {
   );
 }
 
-export function malformedForm(): DomainError {
+function malformedForm(): DomainError {
   return new DomainError(
     'invalid_request',
     'The body is not a complete multipart/form-data form. It must start and end with the boundary in Content-Type.',

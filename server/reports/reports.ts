@@ -10,7 +10,7 @@ import { findMessage } from '../messages/messages.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { QuotaResources } from '../resources.ts';
 import { findSpace } from '../spaces/space-access.ts';
-import { assertReason } from './reason.ts';
+import { assertMultilineText } from '../text/characters.ts';
 
 /** Maximum number of open reports of one user, so that one user cannot flood the operator. */
 const MAX_OPEN_REPORTS = 20;
@@ -160,4 +160,12 @@ export async function closeReports(
     await trx.deleteFrom('reports').where('report_id', 'in', knownIds).execute();
     return undefined;
   });
+}
+
+/**
+ * Rejects a blank reason, and control characters other than line breaks and tabs.
+ * @throws DomainError `invalid_request`
+ */
+export function assertReason(reason: string): void {
+  assertMultilineText(reason, 'A reason', '/reason');
 }

@@ -8,7 +8,7 @@ import { parseUsername } from '../../server/accounts/username.ts';
 import { componentSchema } from '../../server/contract.ts';
 import { openCursor, sealCursor } from '../../server/http/cursors.ts';
 import { assertMessageText } from '../../server/messages/message-text.ts';
-import { assertReason } from '../../server/reports/reason.ts';
+import { assertReason } from '../../server/reports/reports.ts';
 import { parseDescription, parseTitle } from '../../server/spaces/space-text.ts';
 import { parseTags } from '../../server/spaces/tags.ts';
 import { isStorable } from '../../server/text/characters.ts';

@@ -9,7 +9,7 @@ import { type Context, openContext } from '../../server/context.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { registerWith, type TestUser } from './client.ts';
-import { type Exchange, validateExchange } from './contract.ts';
+import { validatedFetch } from './contract.ts';
 import { createTestDatabase } from './databases.ts';
 import { INSTANCE } from './metrics.ts';
 import { freePort } from './ports.ts';
@@ -79,15 +79,10 @@ export async function startApp(
   await app.listen({ host: config.host, port });
 
   const url = `http://127.0.0.1:${port}`;
-  const validated: typeof fetch = async (input, init) => {
-    const request = new Request(input, init);
-    const sent = request.clone();
-    const response = await fetch(request);
-    await validate(sent, response.clone());
-    return response;
-  };
   const client = (token?: string) =>
-    createClient(createConfig({ baseUrl: url, fetch: validated, ...(token && { auth: token }) }));
+    createClient(
+      createConfig({ baseUrl: url, fetch: validatedFetch, ...(token && { auth: token }) }),
+    );
   let registeredUsers = 0;
   // Everything has started. From now on, disposing of the application ends it.
   const owned = started.move();
@@ -97,7 +92,7 @@ export async function startApp(
     app,
     context,
     client,
-    fetch: (path, init) => validated(url + path, init),
+    fetch: (path, init) => validatedFetch(url + path, init),
     register: (username = `user${++registeredUsers}`) => registerWith(client, username),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -107,19 +102,4 @@ export async function startApp(
 export function dataSettings({ context }: TestApp): Record<string, string> {
   const { dataDir, databaseUrl } = context.config;
   return { DATA_DIR: dataDir, ...(databaseUrl && { DATABASE_URL: databaseUrl }) };
-}
-
-async function validate(request: Request, response: Response): Promise<void> {
-  const type = request.headers.get('content-type') ?? undefined;
-  const isJson = type?.startsWith('application/json');
-  const exchange: Exchange = {
-    method: request.method,
-    url: request.url,
-    requestType: type,
-    requestBody: isJson ? (await request.text()) || undefined : undefined,
-    status: response.status,
-    headers: response.headers,
-    body: await response.text(),
-  };
-  validateExchange(exchange);
 }

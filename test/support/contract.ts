@@ -72,6 +72,28 @@ export function validateExchange(exchange: Exchange): void {
   if (status >= 400 && method !== 'HEAD') record(`${reached} ${JSON.parse(body).code}`);
 }
 
+/**
+ * Sends a request as `fetch` does, and validates the exchange.
+ * @throws Error that describes the violation
+ */
+export const validatedFetch: typeof fetch = async (input, init) => {
+  const request = new Request(input, init);
+  const sent = request.clone();
+  const response = await fetch(request);
+  const type = request.headers.get('content-type') ?? undefined;
+  const isJson = type?.startsWith('application/json');
+  validateExchange({
+    method: request.method,
+    url: request.url,
+    requestType: type,
+    requestBody: isJson ? (await sent.text()) || undefined : undefined,
+    status: response.status,
+    headers: response.headers,
+    body: await response.clone().text(),
+  });
+  return response;
+};
+
 /** Returns whether the response lacks the id of its request, or differs from it in the problem. */
 function requestIdError({ method, status, headers, body }: Exchange): string | undefined {
   const id = headers.get('x-request-id');
