@@ -15,13 +15,15 @@ const user = {
   created_at: '2026-03-01T09:30:00.000Z',
 };
 
+const request_id = '3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77';
+
 const problem = {
   type: 'about:blank',
   title: 'Not Found',
   status: 404,
   detail: 'The user does not exist.',
   code: 'user_not_found',
-  request_id: '3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77',
+  request_id,
   errors: [],
 };
 
@@ -31,12 +33,17 @@ function exchange(status: number, body: object, url = '/api/users/ada'): Exchang
     method: 'GET',
     url: `http://127.0.0.1:3000${url}`,
     status,
-    headers: new Headers({ 'content-type': type }),
+    headers: new Headers({ 'content-type': type, 'x-request-id': request_id }),
     body: JSON.stringify(body),
   };
 }
 
 describe('validateExchange', () => {
+  test('rejects a problem document with another id than the header', () => {
+    const invalid = exchange(404, { ...problem, request_id: 'other' });
+    expect(() => validateExchange(invalid)).toThrow('request_id differs from X-Request-Id');
+  });
+
   test('accepts a response that the contract declares', () => {
     validateExchange(exchange(200, user));
     validateExchange(exchange(404, problem));
@@ -77,7 +84,7 @@ describe('validateExchange of a HEAD request', () => {
   const head = (path: string, type: string): Exchange => ({
     ...exchange(404, problem, path),
     method: 'HEAD',
-    headers: new Headers({ 'content-type': type }),
+    headers: new Headers({ 'content-type': type, 'x-request-id': request_id }),
     body: '',
   });
 
