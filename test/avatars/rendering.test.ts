@@ -202,6 +202,18 @@ describe('renderAvatar on undecodable content', () => {
   });
 });
 
+test('A small image does not wait for large ones', async () => {
+  const small = await quarters(64, 64).png().toBuffer();
+  const finished: string[] = [];
+  await Promise.all([
+    ...['large', 'large'].map((name) =>
+      renderAvatar(blankPng(8000, 8000)).then(() => finished.push(name)),
+    ),
+    renderAvatar(small).then(() => finished.push('small')),
+  ]);
+  expect(finished).toEqual(['small', 'large', 'large']);
+});
+
 describe('renderAvatar on a decompression bomb', () => {
   test('drops all but 64 scans of a progressive JPEG', async () => {
     const image = await quarters(64, 64)
@@ -216,7 +228,7 @@ describe('renderAvatar on a decompression bomb', () => {
     await expectRejection(bomb, 'avatar_undecodable');
   });
 
-  test('drops all but twelve scans of a progressive JPEG of 64 megapixels', async () => {
+  test('drops all but six scans of a progressive JPEG of 64 megapixels', async () => {
     const image = await quarters(64, 64).jpeg({ progressive: true }).toBuffer();
     const frame = image.indexOf(Buffer.from([0xff, 0xc2]));
     image.writeUInt16BE(8_000, frame + 5);
@@ -225,7 +237,7 @@ describe('renderAvatar on a decompression bomb', () => {
     const scan = Buffer.from([0xff, 0xda, 0, 8, 1, 1, 0, 1, 1, 0x10, 0]);
     const bomb = Buffer.concat([image.subarray(0, first), ...Array(64).fill(scan)]);
     const bare = stripMetadata(bomb)?.bytes.toString('latin1');
-    expect(bare?.split('\xff\xda')).toHaveLength(1 + 12);
+    expect(bare?.split('\xff\xda')).toHaveLength(1 + 6);
   });
 
   test('drops all but the first frame of a WebP', async () => {

@@ -73,6 +73,28 @@ describe('A concurrency limit', () => {
     expect(await limited(async () => 'room again')).toBe('room again');
   });
 
+  test('runs the cheapest of the waiting tasks next', async () => {
+    const limited = limitConcurrency(1, 5);
+    const begun: string[] = [];
+    const task = (name: string, cost: number) => limited(async () => begun.push(name), cost);
+    const running = task('running', 9);
+    await Promise.all([running, task('dear', 8), task('cheap', 1), task('next', 1), task('b', 5)]);
+    expect(begun).toEqual(['running', 'cheap', 'next', 'b', 'dear']);
+  });
+
+  test('rejects the most expensive of the waiting tasks if too many wait', async () => {
+    const limited = limitConcurrency(1, 2);
+    const running = limited(async () => 'running');
+    const tasks = [5, 7, 1].map((cost) => limited(async () => cost, cost));
+    const outcomes = await Promise.allSettled(tasks);
+    expect(outcomes).toMatchObject([
+      { value: 5 },
+      { reason: { code: 'unavailable' } },
+      { value: 1 },
+    ]);
+    expect(await running).toBe('running');
+  });
+
   test('rejects a task that has waited too long, and continues', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
