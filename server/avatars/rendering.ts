@@ -29,13 +29,13 @@ sharp.unblock({
  * An image with a higher cost is large. Renderings of ordinary ones take up to 0.2 s of a core and 100 MB: photos of 12
  * megapixels as a progressive JPEG with ten scans, and most other images.
  */
-const MAX_ORDINARY_COST = 175_000_000;
+const MAX_ORDINARY_COST = 200_000_000;
 
 const MAX_WAITING_RENDERINGS = 8;
 
 // The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 500 MB of memory
 // and more than a second of one core. One image of each size at a time, for all workers of a machine, leaves resources
-// for other requests. Of those that wait, the cheapest is next, so that a photo waits for one other image at most.
+// for other requests.
 const limiters: Record<RenderingSize, Limiter> = {
   ordinary: limitConcurrency(1, MAX_WAITING_RENDERINGS),
   large: limitConcurrency(1, MAX_WAITING_RENDERINGS),
@@ -51,12 +51,13 @@ export function countWaitingAvatars(): number {
 /**
  * Renders an uploaded JPEG, PNG, WebP or GIF (first frame) as an avatar. Detects the type from the file content and
  * ignores the declared type.
+ * @param account whose avatar it is; accounts share the time of rendering evenly
  * @returns a WebP file without metadata: upright, cropped to the largest centred square, scaled to
  *   `AVATAR_EDGE_PIXELS`, in sRGB, with its transparency
  * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
  *   megapixels, or not decoded within 10 seconds; `unavailable` if too many avatars wait to be rendered
  */
-export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
+export async function renderAvatar(file: Uint8Array, account: string): Promise<Buffer> {
   const image = stripMetadata(file);
   if (image === undefined) {
     throw new DomainError(
@@ -66,29 +67,35 @@ export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
     );
   }
   try {
-    const metadata = await readMetadata(image);
+    const metadata = await readMetadata(image, account);
     const cost = costOf(metadata, image);
     const size = cost > MAX_ORDINARY_COST ? 'large' : 'ordinary';
-    return await limiters[size](async () => {
-      using _ = await takeRenderingTurn(size);
-      return await encode(await decodeSquare(image, metadata), image.orientation);
-    }, cost);
+    return await limiters[size](
+      async () => {
+        using _ = await takeRenderingTurn(size);
+        return await encode(await decodeSquare(image, metadata), image.orientation);
+      },
+      { account, cost },
+    );
   } catch (error) {
     throw error instanceof DomainError ? error : undecodable(error);
   }
 }
 
 /** Reads the header of an image. @throws DomainError `avatar_undecodable` if the image has too many pixels */
-async function readMetadata({ bytes }: StrippedImage): Promise<Metadata> {
+async function readMetadata({ bytes }: StrippedImage, account: string): Promise<Metadata> {
   // Without a limit, because it decodes no pixels, and an error of sharp would lack the size.
-  const metadata = await limitMetadata(
-    () => sharp(bytes, { limitInputPixels: false }).metadata(),
-    bytes.length,
-  );
+  const metadata = await limitMetadata(() => sharp(bytes, { limitInputPixels: false }).metadata(), {
+    account,
+    cost: bytes.length,
+  });
   const { width, height } = metadata;
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height);
   return metadata;
 }
+
+/** Scaling and encoding even the smallest image. */
+const ENCODING_COST = 25_000_000;
 
 /** Returns the time of rendering an image in ns, very roughly. */
 function costOf(metadata: Metadata, { bytes, scans }: StrippedImage): number {
@@ -96,7 +103,7 @@ function costOf(metadata: Metadata, { bytes, scans }: StrippedImage): number {
   const isDeep = depth === 'ushort';
   const pixelCost = format === 'jpeg' ? scans : 8 * (isDeep ? 4 : 1) * (isProgressive ? 2 : 1);
   // The decoder reads the headers of all frames of a GIF, which can have very many.
-  return width * height * pixelCost + bytes.length * 10;
+  return ENCODING_COST + width * height * pixelCost + bytes.length * 10;
 }
 
 interface Pixels {
