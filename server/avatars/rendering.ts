@@ -26,14 +26,14 @@ sharp.unblock({
 });
 
 /**
- * An image with a higher cost is large. Renderings of ordinary ones take up to 0.2 s of a core and 100 MB: photos of 12
- * megapixels as a progressive JPEG with ten scans, and most other images.
+ * An image with a higher cost is large. Rendering an ordinary one takes up to 0.2 s of a core and 120 MB. Photos of 12
+ * megapixels are ordinary, also as a progressive JPEG with ten scans.
  */
 const MAX_ORDINARY_COST = 200_000_000;
 
 const MAX_WAITING_RENDERINGS = 8;
 
-// The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 500 MB of memory
+// The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 600 MB of memory
 // and more than a second of one core. One image of each size at a time, for all workers of a machine, leaves resources
 // for other requests.
 const limiters: Record<RenderingSize, Limiter> = {

@@ -11,7 +11,7 @@ interface TurnMessage {
 
 /**
  * Makes this process, the supervisor, let one worker at a time render an avatar of each size, because a large one needs
- * up to 500 MB. Turns are granted in the order of the requests. A worker that exits returns its turns.
+ * up to 600 MB. Turns are granted in the order of the requests. A worker that exits returns its turns.
  */
 export function grantRenderingTurns(): void {
   /** The first one of each size has the turn. */
