@@ -133,7 +133,7 @@ export const removeProfilePicture = <ThrowOnError extends boolean = false>(optio
  * - **Processing**: the avatar is rotated upright, cropped to a centred square, scaled to 512 x 512
  * pixels, stripped of all metadata and stored as WebP. The uploaded file is not kept.
  *
- * Rate limit: 60 requests per account per 30 minutes. Requests that return 400 or 413 do not count.
+ * Rate limit: 60 requests per account per 30 minutes, including rejected ones.
  *
  */
 export const changeProfilePicture = <ThrowOnError extends boolean = false>(options: Options<ChangeProfilePictureData, ThrowOnError>): RequestResult<ChangeProfilePictureResponses, ChangeProfilePictureErrors, ThrowOnError> => (options.client ?? client).put<ChangeProfilePictureResponses, ChangeProfilePictureErrors, ThrowOnError>({

@@ -7,8 +7,9 @@ import Fastify, {
 } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
+import { type Caller, requireSession } from './auth/sessions.ts';
 import type { Context } from './context.ts';
-import { contract, operations } from './contract.ts';
+import { contract, type Operation, operations } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { rememberAddresses } from './http/addresses.ts';
 import { rejectAmbiguousHeaders } from './http/ambiguous-headers.ts';
@@ -34,7 +35,7 @@ import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { TIME_LIMITS, type TimeLimits } from './http/time-limits.ts';
-import { takeTurns } from './http/turns.ts';
+import { limitPerAccount } from './http/turns.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
@@ -137,30 +138,46 @@ async function serveOperations(
   // Runs before the hooks of the routes below.
   api.addHook('onRequest', rejectMalformedQuery);
   const handlers = makeHandlers(context);
-  const [takeReadTurns, takeUploadTurns] = [takeTurns(), takeTurns()];
+  const checkSession = (caller: Caller) => requireSession(context.engine.db, caller);
+  const turns = {
+    read: limitPerAccount(checkSession),
+    upload: limitPerAccount(checkSession),
+    download: limitPerAccount(checkSession),
+  };
 
   await api.register(openapiGlue, {
     specification: contractForRoutes(),
     operationResolver: (operationId: string) => {
       const operation = operations.find((each) => each.operationId === operationId);
       if (!operation) throw new Error(`The contract has no operation ${operationId}.`);
+      const handler = handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod;
+      const kind = kindOf(operation);
       return {
         method: operation.method as HTTPMethods,
         url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
-        handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
+        handler: kind ? turns[kind](handler) : handler,
         onRequest: [
           // Before authentication, so that a rejected request causes no database query.
           ...(operation.isPublicRead ? limits() : []),
           // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),
-          ...(operation.isOwnRead ? [...limits(accountOf), takeReadTurns] : []),
-          ...(operation.bodyType === 'multipart/form-data' ? [takeUploadTurns] : []),
+          ...(operation.isOwnRead ? limits(accountOf) : []),
           checkBody(operation),
         ],
         config: { operation },
       };
     },
   });
+}
+
+/**
+ * Returns which requests of the same account an operation waits for. Data downloads have their own turns, because they
+ * run for as long as their clients read.
+ */
+function kindOf({ operationId, bodyType, isOwnRead }: Operation) {
+  if (bodyType === 'multipart/form-data') return 'upload';
+  if (operationId === 'downloadAccountData') return 'download';
+  return isOwnRead ? 'read' : undefined;
 }
 
 /** Schemas whose patterns the router checks. Other patterns repeat rules of domain functions, which explain them. */

@@ -1,7 +1,7 @@
-import sharp, { type OutputInfo } from 'sharp';
+import sharp, { type Metadata, type OutputInfo } from 'sharp';
 import { DomainError } from '../errors.ts';
-import { takeRenderingTurn } from '../system/cluster-turns.ts';
-import { limitConcurrency } from '../system/concurrency.ts';
+import { type RenderingSize, takeRenderingTurn } from '../system/cluster-turns.ts';
+import { type Limiter, limitConcurrency } from '../system/concurrency.ts';
 import { type StrippedImage, stripMetadata } from './metadata.ts';
 
 /** Width and height of every avatar, in pixels. */
@@ -25,25 +25,39 @@ sharp.unblock({
   ],
 });
 
-// The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 500 MB of memory
-// and more than a second of one core. One at a time, for all workers of a machine, leaves resources for other requests,
-// and still renders about ten ordinary images per second.
-const MAX_CONCURRENT_RENDERINGS = 1;
-const MAX_WAITING_RENDERINGS = 16;
-const limitRendering = limitConcurrency(MAX_CONCURRENT_RENDERINGS, MAX_WAITING_RENDERINGS);
+/**
+ * An image with a higher cost is large. Rendering an ordinary one takes up to 0.2 s of a core and 120 MB. Photos of 12
+ * megapixels are ordinary, also as a progressive JPEG with ten scans.
+ */
+const MAX_ORDINARY_COST = 200_000_000;
+
+const MAX_WAITING_RENDERINGS = 8;
+
+// The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 600 MB of memory
+// and more than a second of one core. One image of each size at a time, for all workers of a machine, leaves resources
+// for other requests.
+const limiters: Record<RenderingSize, Limiter> = {
+  ordinary: limitConcurrency(1, MAX_WAITING_RENDERINGS),
+  large: limitConcurrency(1, MAX_WAITING_RENDERINGS),
+};
+
+const limitMetadata = limitConcurrency(1, MAX_WAITING_RENDERINGS);
 
 /** Returns the number of uploads waiting to be rendered. */
-export const countWaitingAvatars = limitRendering.countWaiting;
+export function countWaitingAvatars(): number {
+  return limiters.ordinary.countWaiting() + limiters.large.countWaiting();
+}
 
 /**
  * Renders an uploaded JPEG, PNG, WebP or GIF (first frame) as an avatar. Detects the type from the file content and
  * ignores the declared type.
+ * @param account whose avatar it is; accounts share the time of rendering evenly
  * @returns a WebP file without metadata: upright, cropped to the largest centred square, scaled to
  *   `AVATAR_EDGE_PIXELS`, in sRGB, with its transparency
  * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
  *   megapixels, or not decoded within 10 seconds; `unavailable` if too many avatars wait to be rendered
  */
-export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
+export async function renderAvatar(file: Uint8Array, account: string): Promise<Buffer> {
   const image = stripMetadata(file);
   if (image === undefined) {
     throw new DomainError(
@@ -52,10 +66,44 @@ export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
-  return limitRendering(async () => {
-    using _ = await takeRenderingTurn();
-    return await encode(await decodeSquare(image), image.orientation);
+  try {
+    const metadata = await readMetadata(image, account);
+    const cost = costOf(metadata, image);
+    const size = cost > MAX_ORDINARY_COST ? 'large' : 'ordinary';
+    return await limiters[size](
+      async () => {
+        using _ = await takeRenderingTurn(size);
+        return await encode(await decodeSquare(image, metadata), image.orientation);
+      },
+      { account, cost },
+    );
+  } catch (error) {
+    throw error instanceof DomainError ? error : undecodable(error);
+  }
+}
+
+/** Reads the header of an image. @throws DomainError `avatar_undecodable` if the image has too many pixels */
+async function readMetadata({ bytes }: StrippedImage, account: string): Promise<Metadata> {
+  // Without a limit, because it decodes no pixels, and an error of sharp would lack the size.
+  const metadata = await limitMetadata(() => sharp(bytes, { limitInputPixels: false }).metadata(), {
+    account,
+    cost: bytes.length,
   });
+  const { width, height } = metadata;
+  if (width * height > MAX_PIXELS) throw tooManyPixels(width, height);
+  return metadata;
+}
+
+/** Scaling and encoding even the smallest image. */
+const ENCODING_COST = 25_000_000;
+
+/** Returns the time of rendering an image in ns, very roughly. */
+function costOf(metadata: Metadata, { bytes, scans }: StrippedImage): number {
+  const { format, width, height, depth, isProgressive } = metadata;
+  const isDeep = depth === 'ushort';
+  const pixelCost = format === 'jpeg' ? scans : 8 * (isDeep ? 4 : 1) * (isProgressive ? 2 : 1);
+  // The decoder reads the headers of all frames of a GIF, which can have very many.
+  return ENCODING_COST + width * height * pixelCost + bytes.length * 10;
 }
 
 interface Pixels {
@@ -64,26 +112,17 @@ interface Pixels {
 }
 
 /** Decodes and crops an image. Returns raw pixels, so that no other content of the file can reach the encoder. */
-async function decodeSquare({ bytes }: StrippedImage): Promise<Pixels> {
-  try {
-    // Without a limit, because it decodes no pixels, and an error of sharp would lack the size.
-    const { width, height, icc, space } = await sharp(bytes, {
-      limitInputPixels: false,
-    }).metadata();
-    if (width * height > MAX_PIXELS) throw tooManyPixels(width, height);
-    const ignoreIcc = icc === undefined || hasMultiProcessElements(icc);
-    // 'error' accepts the minor faults of cameras but rejects truncated files.
-    const image = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error', ignoreIcc });
-    // Without this, sharp converts profiled 16-bit images to Display P3, and the result would be read as sRGB.
-    if (!ignoreIcc && space === 'rgb16') image.withIccProfile('srgb', { attach: false });
-    return await image
-      .resize(AVATAR_EDGE_PIXELS, AVATAR_EDGE_PIXELS, { fit: 'cover', position: 'centre' })
-      .timeout({ seconds: RENDERING_TIMEOUT_SECONDS })
-      .raw()
-      .toBuffer({ resolveWithObject: true });
-  } catch (error) {
-    throw error instanceof DomainError ? error : undecodable(error);
-  }
+async function decodeSquare({ bytes }: StrippedImage, { icc, space }: Metadata): Promise<Pixels> {
+  const ignoreIcc = icc === undefined || hasMultiProcessElements(icc);
+  // 'error' accepts the minor faults of cameras but rejects truncated files.
+  const image = sharp(bytes, { limitInputPixels: MAX_PIXELS, failOn: 'error', ignoreIcc });
+  // Without this, sharp converts profiled 16-bit images to Display P3, and the result would be read as sRGB.
+  if (!ignoreIcc && space === 'rgb16') image.withIccProfile('srgb', { attach: false });
+  return image
+    .resize(AVATAR_EDGE_PIXELS, AVATAR_EDGE_PIXELS, { fit: 'cover', position: 'centre' })
+    .timeout({ seconds: RENDERING_TIMEOUT_SECONDS })
+    .raw()
+    .toBuffer({ resolveWithObject: true });
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { sendJsonParts } from '../http/json-parts.ts';
 import { withNetworkLimit, withRateLimit } from '../http/rate-limits.ts';
-import { readAvatarUpload } from '../http/uploads.ts';
+import { withAvatarUpload } from '../http/uploads.ts';
 import { readAccountData } from '../profile/account-data.ts';
 import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
 import { changeBio } from '../profile/bio.ts';
@@ -37,19 +37,15 @@ export function profileHandlers(context: Context) {
 
     changeProfilePicture: async (request, reply) => {
       const caller = callerOf(request);
-      const profile_picture = await withRateLimit(
-        rateLimits.avatar,
-        caller.userId,
-        reply,
-        async () => {
-          const file = await readAvatarUpload(request, reply);
+      const profile_picture = await withRateLimit(rateLimits.avatar, caller.userId, reply, () =>
+        withAvatarUpload(request, async (file) => {
           try {
             return await changeAvatar(context, caller, file);
           } finally {
             // Removes the old avatar, or after a failure the new one. The response does not wait for it.
             void housekeeping.removeDiscardedAvatars();
           }
-        },
+        }),
       );
       return reply.code(200).send({ profile_picture });
     },

@@ -13,8 +13,8 @@ import { networkKey, readSender } from './client-key.ts';
 /**
  * Runs `work` if the rate limit allows it, and sets the RateLimit headers of the reply.
  *
- * Work that is rejected with 400, 429 or 503 does not count: the request was invalid or beyond another limit, or the
- * server was overloaded. Work that fails because the database or the avatar storage is unavailable counts as a failure.
+ * Work that is rejected with 400, 429 or 503 does not count, except for uploads: the request was invalid or beyond another
+ * limit, or the server was overloaded. Work that fails because the database or the avatar storage is unavailable counts as a failure.
  * @param limit null for no limit
  * @param key   identifies the limited client, account or session
  * @throws RateExceededError
@@ -86,7 +86,7 @@ async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<
     result = await work();
   } catch (error) {
     if (error instanceof DomainError) {
-      await record(() => attempt.end(isUncounted(error) ? 'uncounted' : 'failure'));
+      await record(() => attempt.end(isRejection(error) ? 'rejection' : 'failure'));
     } else {
       // Usually an outage of the database. The response must not wait for another connection, which fails, too.
       attempt.end('failure').catch(() => {});
@@ -107,7 +107,7 @@ async function record(update: () => Promise<void>): Promise<void> {
 }
 
 /** Whether the work was rejected as invalid, by another limit or because of overload. */
-function isUncounted(error: DomainError): boolean {
+function isRejection(error: DomainError): boolean {
   return [400, 429, 503].includes(PROBLEM_STATUSES[error.code]);
 }
 

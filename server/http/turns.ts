@@ -1,41 +1,73 @@
-import type { onRequestAsyncHookHandler } from 'fastify';
+import type { RouteHandlerMethod } from 'fastify';
+import type { Caller } from '../auth/sessions.ts';
 import { overloaded } from '../system/concurrency.ts';
 import { callerOf } from './authentication.ts';
 
 /** Number of requests that an account runs at the same time. Further ones wait for their turn. */
 const MAX_CONCURRENT_REQUESTS = 2;
 
-/** A request that has waited longer is rejected when its turn comes, because its client has probably given up. */
 const MAX_WAIT_MS = 5_000;
 
+interface Requests {
+  running: number;
+  /** Functions that begin the waiting requests, in the order of their arrival. */
+  waiting: (() => void)[];
+}
+
 /**
- * Returns a hook that makes the requests of an account wait for each other. Then many parallel requests of one account
- * delay those of others as little as two, and use as little memory. It runs after authentication, and before the body
- * is read.
+ * Returns a function that wraps handlers, so that the requests of an account to them wait for each other. Then many
+ * parallel requests of one account delay those of others as little as two, and use as little memory.
  *
- * The hook throws DomainError `unavailable` if the request has waited too long.
+ * A request runs until its response has been sent and its handler has ended. Its client can disconnect earlier, but the
+ * work continues.
+ *
+ * The handlers throw DomainError `unavailable` if the request has waited for 5 seconds.
+ * @param checkSession called for requests that have waited; rejects if the session has ended meanwhile
  */
-export function takeTurns(): onRequestAsyncHookHandler {
-  /** The requests of each account in the order of their arrival, as functions that begin them. The first ones run. */
-  const queues = new Map<string, (() => void)[]>();
-  return async (request, { raw: response }) => {
-    const { userId } = callerOf(request);
-    const queue = queues.get(userId) ?? [];
-    queues.set(userId, queue);
+export function limitPerAccount(
+  checkSession: (caller: Caller) => Promise<void>,
+): (handler: RouteHandlerMethod) => RouteHandlerMethod {
+  const accounts = new Map<string, Requests>();
+
+  async function waitForTurn({ waiting }: Requests): Promise<void> {
     const turn = Promise.withResolvers<void>();
-    queue.push(turn.resolve);
-    response.once('close', () => {
-      const wasRunning = queue.indexOf(turn.resolve) < MAX_CONCURRENT_REQUESTS;
-      queue.splice(queue.indexOf(turn.resolve), 1);
-      if (queue.length === 0) queues.delete(userId);
-      const next = queue[MAX_CONCURRENT_REQUESTS - 1];
-      // Lets requests of others run first.
-      if (wasRunning && next) setImmediate(next);
-    });
-    if (queue.length <= MAX_CONCURRENT_REQUESTS) return;
-    const arrivedAt = performance.now();
-    // Never settles if the connection is closed first.
+    waiting.push(turn.resolve);
+    const deadline = setTimeout(() => {
+      const index = waiting.indexOf(turn.resolve);
+      // Otherwise, the turn has come.
+      if (index === -1) return;
+      waiting.splice(index, 1);
+      turn.reject(overloaded());
+    }, MAX_WAIT_MS).unref();
     await turn.promise;
-    if (performance.now() - arrivedAt > MAX_WAIT_MS) throw overloaded();
-  };
+    clearTimeout(deadline);
+  }
+
+  function endTurn(userId: string, requests: Requests): void {
+    // The next request takes over the turn. Requests of others run first.
+    const next = requests.waiting.shift();
+    if (next) setImmediate(next);
+    else requests.running -= 1;
+    if (requests.running === 0) accounts.delete(userId);
+  }
+
+  return (handler) =>
+    async function (request, reply) {
+      const caller = callerOf(request);
+      const requests = accounts.get(caller.userId) ?? { running: 0, waiting: [] };
+      accounts.set(caller.userId, requests);
+      const mustWait = requests.running === MAX_CONCURRENT_REQUESTS;
+      if (mustWait) await waitForTurn(requests);
+      else requests.running += 1;
+      try {
+        if (mustWait) {
+          // The client has disconnected.
+          if (reply.raw.closed) throw overloaded();
+          await checkSession(caller);
+        }
+        return await handler.call(this, request, reply);
+      } finally {
+        endTurn(caller.userId, requests);
+      }
+    };
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { networkKey } from './client-key.ts';
 
 /** Maximum total size of the unsent responses of this process. */
-const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+export const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
 /** Maximum memory of a streamed response: the chunk that is being sent and the next one. */
 const MAX_STREAM_BYTES = 512 * 1024;

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage } from 'node:http';
 import type { FastifyMultipartOptions, Multipart } from '@fastify/multipart';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../errors.ts';
 import { overloaded } from '../system/concurrency.ts';
 import { drain } from './draining.ts';
@@ -14,12 +13,13 @@ const MAX_FORM_OVERHEAD_BYTES = 64 * 1024;
 /** Maximum size of the request body: the avatar and the form around it. */
 export const MAX_UPLOAD_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
 
-/** Maximum size of all unanswered uploads of this process together. */
-const MAX_PENDING_BYTES = 128 * 1024 * 1024;
+/** Maximum size of all uploads of this process together, from their first byte until they have been processed. */
+export const MAX_PENDING_BYTES = 128 * 1024 * 1024;
 
-/** An upload whose response has not been sent. */
 interface PendingUpload {
   bytes: number;
+  /** Whether its file is being read. Otherwise, it can no longer be rejected. */
+  isArriving: boolean;
   reject: (error: DomainError) => void;
 }
 
@@ -36,24 +36,35 @@ export const MULTIPART_OPTIONS = {
 } satisfies FastifyMultipartOptions;
 
 /**
- * Reads the file of a `multipart/form-data` request into memory. The file must be the only part, and named `avatar`.
+ * Reads the file of a `multipart/form-data` request into memory, and processes it. The file must be the only part, and
+ * named `avatar`.
  *
  * Drains the rest of a rejected request.
- * @param reply the upload counts towards the memory limit until this reply is sent
+ * @returns the result of `process`
  * @throws DomainError `avatar_too_large`, `avatar_missing` (or there are other parts), `invalid_request`
  *   (malformed or incomplete), or `unavailable` (all uploads use too much memory, and this one uses most)
  */
-export async function readAvatarUpload(
+export async function withAvatarUpload<T>(
   request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Buffer> {
+  process: (avatar: Buffer) => Promise<T>,
+): Promise<T> {
   const { raw } = request;
+  const { promise: rejection, reject } = Promise.withResolvers<never>();
+  const upload: PendingUpload = { bytes: 0, isArriving: true, reject };
   try {
     // The client has already disconnected. The parser would wait for the rest of the body forever.
     if (raw.destroyed) throw malformedForm();
     if (Number(raw.headers['content-length']) > MAX_UPLOAD_BYTES) throw avatarTooLarge();
-    return await Promise.race([readAvatarPart(request.parts()), rejectExcess(raw, reply)]);
+    pendingUploads.add(upload);
+    const parts = request.parts();
+    raw.on('data', (chunk: Buffer) => countBytes(upload, chunk.length));
+    const avatar = await Promise.race([readAvatarPart(parts), rejection]);
+    upload.isArriving = false;
+    // Rendering copies the file.
+    upload.bytes += avatar.length;
+    return await process(avatar);
   } finally {
+    pendingUploads.delete(upload);
     drain(raw);
   }
 }
@@ -79,32 +90,20 @@ function isText(bytes: Buffer): boolean {
   return isUtf8(bytes) && !bytes.includes(0);
 }
 
-/**
- * Rejects when the request is too large, or when all unanswered uploads together are too large and this is the largest
- * one. Counts all bytes, because the parser does not limit the preamble.
- */
-function rejectExcess(raw: IncomingMessage, reply: FastifyReply): Promise<never> {
-  return new Promise((_, reject) => {
-    const upload = { bytes: 0, reject };
-    const count = (chunk: Buffer) => {
-      upload.bytes += chunk.length;
-      if (upload.bytes > MAX_UPLOAD_BYTES) reject(avatarTooLarge());
-      rejectLargest();
-    };
-    pendingUploads.add(upload);
-    raw.on('data', count);
-    reply.raw.once('close', () => {
-      raw.off('data', count);
-      pendingUploads.delete(upload);
-    });
-  });
+/** Rejects the upload if it is too large. Counts all bytes, because the parser does not limit the preamble. */
+function countBytes(upload: PendingUpload, bytes: number): void {
+  upload.bytes += bytes;
+  if (upload.bytes > MAX_UPLOAD_BYTES) upload.reject(avatarTooLarge());
+  rejectLargest();
 }
 
-/** Rejects the largest upload while all of them use too much memory. Its bytes count no longer. */
+/** Rejects the largest of the arriving uploads if all uploads together use too much memory. */
 function rejectLargest(): void {
   const total = [...pendingUploads].reduce((sum, { bytes }) => sum + bytes, 0);
   if (total <= MAX_PENDING_BYTES) return;
-  const largest = [...pendingUploads].reduce((a, b) => (b.bytes > a.bytes ? b : a));
+  const arriving = [...pendingUploads].filter(({ isArriving }) => isArriving);
+  const [largest] = arriving.sort((a, b) => b.bytes - a.bytes);
+  if (largest === undefined) return;
   pendingUploads.delete(largest);
   largest.reject(overloaded());
 }

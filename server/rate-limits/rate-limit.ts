@@ -14,8 +14,8 @@ export interface Attempt {
   remaining: number;
   /** Seconds until the next period, or until another attempt may be allowed. */
   resetSeconds: number;
-  /** Must be called once after an allowed attempt. An `uncounted` attempt does not count against the limit. */
-  end(outcome: 'success' | 'failure' | 'uncounted'): Promise<void>;
+  /** Must be called once after an allowed attempt. */
+  end(outcome: 'success' | 'failure' | 'rejection'): Promise<void>;
 }
 
 /** The counters of a rate limit, and the attempts that they count. */
@@ -23,8 +23,8 @@ export interface RateLimitRule {
   counter: RateLimiterAbstract;
   /** Allows further attempts, at a slower rate, once `counter` allows none. */
   overflowCounter?: RateLimiterAbstract;
-  /** The outcome that counts. By default, both count. */
-  counts?: 'failures' | 'successes';
+  /** The outcomes that count. By default, all except rejections do. */
+  counts?: 'failures' | 'successes' | 'all';
   /** Whether a success resets the counters. */
   isResetBySuccess?: boolean;
 }
@@ -78,7 +78,7 @@ export function createRateLimit(
         resetSeconds: mayBeAllowedSoon ? 1 : Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
         async end(outcome) {
           const isUncounted =
-            outcome === 'uncounted' ||
+            (outcome === 'rejection' && counts !== 'all') ||
             (outcome === 'success' && counts === 'failures') ||
             (outcome === 'failure' && counts === 'successes');
           try {

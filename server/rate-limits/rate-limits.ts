@@ -21,7 +21,7 @@ export interface RateLimits {
   register: RateLimit | null;
   /** Changes of the username per account. */
   username: RateLimit | null;
-  /** Changes of the avatar per account. */
+  /** Uploads of an avatar per account, also rejected ones, because reading and decoding them is the same work. */
   avatar: RateLimit | null;
   /** Wrong current passwords per session. */
   password: RateLimit | null;
@@ -104,7 +104,7 @@ export async function openRateLimits(
     register: await open('register', 60, MINUTE_SECONDS),
     username: await open('username', 20, 5 * MINUTE_SECONDS),
     // Named `picture`, because existing databases have a table with this name.
-    avatar: await open('picture', 60, 30 * MINUTE_SECONDS),
+    avatar: await open('picture', 60, 30 * MINUTE_SECONDS, { counts: 'all' }),
     // A burst of 100 attempts in 500 seconds, then one every 5 seconds.
     password: await open('password', 100, 500, {
       overflowCounter: await store.openCounter('password_slowly', 1, 5),

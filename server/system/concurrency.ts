@@ -3,31 +3,74 @@ import { DomainError } from '../errors.ts';
 /** A task that has waited longer fails when its turn comes, because its client has probably given up. */
 const MAX_WAIT_MS = 2_000;
 
-/** Runs tasks in the order of the calls, and returns their results. */
+/** Whose work a task is, and how long it roughly takes, in any unit. */
+interface Share {
+  account: string;
+  cost: number;
+}
+
+/** Runs tasks, and returns their results. */
 export interface Limiter {
-  /** @throws DomainError `unavailable` if too many tasks wait, or if the task has waited for more than 2 seconds */
-  <T>(task: () => Promise<T>): Promise<T>;
+  /**
+   * Tasks without a share run in the order of the calls. Otherwise, cheap tasks run before expensive ones, and accounts
+   * with many tasks get no more time than others.
+   * @throws DomainError `unavailable` if too many tasks wait, or if the task has waited for more than 2 seconds
+   */
+  <T>(task: () => Promise<T>, share?: Share): Promise<T>;
   /** Returns the number of tasks that have not begun. */
   countWaiting(): number;
 }
 
-/** Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait. */
+interface WaitingTask {
+  rank: number;
+  begin: () => void;
+  reject: (error: DomainError) => void;
+}
+
+/**
+ * Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait. Beyond that, the last
+ * one in their order is rejected.
+ *
+ * The order is that of fair queueing. A task's rank is the virtual time at which it would end if all accounts shared
+ * the slot evenly. The lowest rank is next.
+ */
 export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
-  const queue: (() => void)[] = [];
+  const queue: WaitingTask[] = [];
+  /** The highest rank of each account, if it is later than the virtual time. */
+  const ranks = new Map<string, number>();
+  let virtualTime = 0;
   let running = 0;
 
-  async function run<T>(task: () => Promise<T>): Promise<T> {
-    if (running === limit && queue.length >= maxWaiting) throw overloaded();
+  function waitForSlot(rank: number): Promise<void> {
+    return new Promise((begin, reject) => {
+      const index = queue.findIndex((each) => each.rank > rank);
+      queue.splice(index === -1 ? queue.length : index, 0, { rank, begin, reject });
+      if (queue.length > maxWaiting) queue.pop()?.reject(overloaded());
+    });
+  }
+
+  function advanceTo(time: number): void {
+    virtualTime = Math.max(virtualTime, time);
+    for (const [account, rank] of ranks) if (rank <= virtualTime) ranks.delete(account);
+  }
+
+  async function run<T>(
+    task: () => Promise<T>,
+    { account, cost }: Share = { account: '', cost: 0 },
+  ): Promise<T> {
     const enqueuedAt = performance.now();
+    const start = Math.max(virtualTime, ranks.get(account) ?? 0);
+    ranks.set(account, start + cost);
     if (running < limit) running += 1;
-    else await new Promise<void>((begin) => queue.push(begin));
+    else await waitForSlot(start + cost);
+    advanceTo(start);
     try {
       if (performance.now() - enqueuedAt > MAX_WAIT_MS) throw overloaded();
       return await task();
     } finally {
       // The next task in the queue takes over the slot, so that a new call cannot overtake it.
-      const begin = queue.shift();
-      if (begin) begin();
+      const next = queue.shift();
+      if (next) next.begin();
       else running -= 1;
     }
   }

@@ -3,7 +3,7 @@ import sharp, { type Sharp } from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ProblemCode } from '../../generated/problem-codes.gen.ts';
 import { stripMetadata } from '../../server/avatars/metadata.ts';
-import { renderAvatar } from '../../server/avatars/rendering.ts';
+import { renderAvatar as renderAvatarOf } from '../../server/avatars/rendering.ts';
 import { DomainError } from '../../server/errors.ts';
 import { loopingExif, pngChunk, webpChunks } from '../support/image-chunks.ts';
 import { type RandomInteger, randomIntegers } from '../support/random.ts';
@@ -13,6 +13,8 @@ const red: Colour = [220, 30, 30];
 const green: Colour = [30, 200, 30];
 const blue: Colour = [30, 30, 220];
 const white: Colour = [250, 250, 250];
+
+const renderAvatar = (file: Uint8Array) => renderAvatarOf(file, 'ada');
 
 const formats = ['jpeg', 'png', 'webp', 'gif'] as const;
 
@@ -202,6 +204,18 @@ describe('renderAvatar on undecodable content', () => {
   });
 });
 
+test('A small image does not wait for large ones', async () => {
+  const small = await quarters(64, 64).png().toBuffer();
+  const finished: string[] = [];
+  await Promise.all([
+    ...['large', 'large'].map((name) =>
+      renderAvatar(blankPng(8000, 8000)).then(() => finished.push(name)),
+    ),
+    renderAvatar(small).then(() => finished.push('small')),
+  ]);
+  expect(finished).toEqual(['small', 'large', 'large']);
+});
+
 describe('renderAvatar on a decompression bomb', () => {
   test('drops all but 64 scans of a progressive JPEG', async () => {
     const image = await quarters(64, 64)
@@ -216,7 +230,7 @@ describe('renderAvatar on a decompression bomb', () => {
     await expectRejection(bomb, 'avatar_undecodable');
   });
 
-  test('drops all but twelve scans of a progressive JPEG of 64 megapixels', async () => {
+  test('drops all but six scans of a progressive JPEG of 64 megapixels', async () => {
     const image = await quarters(64, 64).jpeg({ progressive: true }).toBuffer();
     const frame = image.indexOf(Buffer.from([0xff, 0xc2]));
     image.writeUInt16BE(8_000, frame + 5);
@@ -225,7 +239,7 @@ describe('renderAvatar on a decompression bomb', () => {
     const scan = Buffer.from([0xff, 0xda, 0, 8, 1, 1, 0, 1, 1, 0x10, 0]);
     const bomb = Buffer.concat([image.subarray(0, first), ...Array(64).fill(scan)]);
     const bare = stripMetadata(bomb)?.bytes.toString('latin1');
-    expect(bare?.split('\xff\xda')).toHaveLength(1 + 12);
+    expect(bare?.split('\xff\xda')).toHaveLength(1 + 6);
   });
 
   test('drops all but the first frame of a WebP', async () => {

@@ -8,7 +8,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DomainError } from '../../server/errors.ts';
 import { drain } from '../../server/http/draining.ts';
-import { MULTIPART_OPTIONS, readAvatarUpload } from '../../server/http/uploads.ts';
+import { MULTIPART_OPTIONS, withAvatarUpload } from '../../server/http/uploads.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { randomIntegers } from '../support/random.ts';
 import { head, openRaw } from '../support/raw.ts';
@@ -25,6 +25,8 @@ let outcomes: string[];
 let sockets: Socket[];
 /** By the handler of `/avatar`. */
 let receivedBytes: number;
+/** Uploads that have been read wait for it. */
+let isProcessing: Promise<void>;
 
 beforeEach(async () => {
   outcomes = [];
@@ -41,18 +43,22 @@ beforeEach(async () => {
     return reply.code(status).send({ code, message, pointers });
   });
   receivedBytes = 0;
-  app.put('/avatar', async (request, reply) => {
-    const upload = readAvatarUpload(request, reply);
+  isProcessing = Promise.resolve();
+  app.put('/avatar', async (request) => {
+    const upload = withAvatarUpload(request, async (avatar) => {
+      outcomes.push('read');
+      await isProcessing;
+      return avatar;
+    });
     request.raw.on('data', (chunk: Buffer) => {
       receivedBytes += chunk.length;
     });
     const bytes = await upload;
-    outcomes.push('read');
     return { bytes: bytes.length, sha256: sha256(bytes) };
   });
-  app.put('/late', async (request, reply) => {
+  app.put('/late', async (request) => {
     await finished(request.raw).catch(() => {});
-    await readAvatarUpload(request, reply);
+    await withAvatarUpload(request, async () => {});
   });
   app.server.on('connection', (socket) => sockets.push(socket));
   url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -63,7 +69,7 @@ afterEach(async () => {
   await app.close();
 });
 
-describe('readAvatarUpload', () => {
+describe('withAvatarUpload', () => {
   test('returns the bytes unchanged and ignores file name and declared type', async () => {
     const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) % 256));
     const response = await send(createForm(['avatar', bytes, 'ünïcode "?.svg', 'image/svg+xml']));
@@ -298,6 +304,22 @@ test('If uploads fill the memory, the largest one is rejected instead of the nex
   });
   expect(outcomes.toSorted()).toEqual(['read', 'unavailable']);
   for (const { socket } of senders) socket.destroy();
+  // Otherwise, they would still take memory in the next test.
+  await expect.poll(() => outcomes).toHaveLength(1 + senders.length);
+});
+
+test('If uploads fill the memory, the ones that have been read are processed', async () => {
+  const { promise, resolve: process } = Promise.withResolvers<void>();
+  isProcessing = promise;
+  const upload = () => send(createForm(['avatar', Buffer.alloc(MAX_AVATAR_BYTES)]));
+  // Each takes 10 MiB once it has been read, so that these take more than 128 MiB.
+  const read = Array.from({ length: 12 }, upload);
+  await expect.poll(() => outcomes).toHaveLength(12);
+  read.push(upload());
+  await expect.poll(() => outcomes).toHaveLength(13);
+  expect(await upload()).toMatchObject({ code: 'unavailable' });
+  process();
+  expect(await Promise.all(read)).toEqual(Array(13).fill(expect.objectContaining({ status: 200 })));
 });
 
 type FormFile = readonly [

@@ -8,10 +8,10 @@ afterEach(() => void vi.useRealTimers());
 const open = () =>
   createRateLimit({ counter: new RateLimiterMemory({ points: 3, duration: 60 }) }, (key) => key);
 
-test('Removes an uncounted attempt from the count', async () => {
+test('Removes a rejected attempt from the count', async () => {
   const limit = open();
   const first = await limit.beginAttempt('ada');
-  await first.end('uncounted');
+  await first.end('rejection');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
 });
 
@@ -22,20 +22,20 @@ test('Rejected attempts do not count once pending attempts have been taken back'
   for (let i = 0; i < 3; i += 1) {
     expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: false, remaining: 0 });
   }
-  for (const attempt of pending) await attempt.end('uncounted');
+  for (const attempt of pending) await attempt.end('rejection');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
 });
 
-test('An uncounted attempt that ends after its period does not change the count of the next period', async () => {
+test('A rejected attempt that ends after its period does not change the count of the next period', async () => {
   const limit = open();
   const first = await limit.beginAttempt('ada');
   vi.advanceTimersByTime(60_000);
   await limit.beginAttempt('ada');
-  await first.end('uncounted');
+  await first.end('rejection');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 1 });
 });
 
-test('An uncounted attempt that ends after a success has reset the count is not removed from it again', async () => {
+test('A rejected attempt that ends after a success has reset the count is not removed from it again', async () => {
   const counter = new RateLimiterMemory({ points: 3, duration: 60 });
   const overflowCounter = new RateLimiterMemory({ points: 1, duration: 5 });
   const rule = { counter, overflowCounter, isResetBySuccess: true };
@@ -44,7 +44,7 @@ test('An uncounted attempt that ends after a success has reset the count is not 
   for (let i = 0; i < 4; i += 1) attempts.push(await limit.beginAttempt('ada'));
   await attempts[0]?.end('success');
   // Both counters have counted the last attempt.
-  await attempts[3]?.end('uncounted');
+  await attempts[3]?.end('rejection');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
   expect(await overflowCounter.get('ada')).toBeNull();
 });

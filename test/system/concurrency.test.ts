@@ -73,6 +73,72 @@ describe('A concurrency limit', () => {
     expect(await limited(async () => 'room again')).toBe('room again');
   });
 
+  describe('with shares', () => {
+    /** Starts tasks of accounts while another one runs. Returns their outcomes in the order in which they ended. */
+    const run = async (tasks: [account: string, cost: number][], maxWaiting = 9) => {
+      const limited = limitConcurrency(1, maxWaiting);
+      const ended: string[] = [];
+      const running = limited(() => new Promise(setImmediate));
+      const results = tasks.map(([account, cost]) =>
+        limited(async () => ended.push(`${account} ${cost}`), { account, cost }),
+      );
+      for (const result of await Promise.allSettled([running, ...results])) {
+        if (result.status === 'rejected') ended.push(result.reason.code);
+      }
+      return ended.join(', ');
+    };
+
+    test('runs cheap tasks before expensive ones', async () => {
+      expect(
+        await run([
+          ['ann', 8],
+          ['bob', 1],
+          ['cat', 1],
+          ['dan', 5],
+        ]),
+      ).toBe('bob 1, cat 1, dan 5, ann 8');
+    });
+
+    test('gives an account with many cheap tasks no more time than others', async () => {
+      expect(
+        await run([
+          ['ann', 2],
+          ['ann', 2],
+          ['ann', 2],
+          ['bob', 5],
+        ]),
+      ).toBe('ann 2, ann 2, bob 5, ann 2');
+    });
+
+    test('keeps an account that repeats cheap tasks from delaying others for long', async () => {
+      const limited = limitConcurrency(1, 9);
+      let count = 0;
+      let isDone = false;
+      const repeat = async () => {
+        while (!isDone && count < 100) {
+          const task = async () => {
+            count += 1;
+          };
+          await limited(task, { account: 'ann', cost: 1 });
+        }
+      };
+      const repeating = [repeat(), repeat(), repeat()];
+      await limited(async () => {}, { account: 'bob', cost: 5 });
+      isDone = true;
+      expect(count).toBeLessThan(10);
+      await Promise.all(repeating);
+    });
+
+    test('rejects the last task if too many wait', async () => {
+      const tasks: [string, number][] = [
+        ['ann', 5],
+        ['bob', 7],
+        ['cat', 1],
+      ];
+      expect(await run(tasks, 2)).toBe('cat 1, ann 5, unavailable');
+    });
+  });
+
   test('rejects a task that has waited too long, and continues', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
