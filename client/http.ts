@@ -51,6 +51,28 @@ export async function receiveObject<T extends object>(
   throw new ApiError(response, error ?? data);
 }
 
+/** A page of a list. The two searches return its items as an array. */
+export type Page<Item> = { items: Item[]; next_cursor: string | null };
+
+/**
+ * Returns the page in a response. For an array of items, its cursor is that of the `Link` header.
+ * @throws {@link ApiError} if the request fails or the response is not a page
+ */
+export async function receivePage<Item>(
+  request: ClientResponse<Page<Item> | Item[]>,
+): Promise<Page<Item>> {
+  const { data, error, response } = await request;
+  if (Array.isArray(data)) return { items: data, next_cursor: cursorInLink(response) };
+  if (Array.isArray(data?.items)) return data;
+  throw new ApiError(response, error ?? data);
+}
+
+/** Returns the cursor in the `Link` header; null without one. */
+function cursorInLink(response: Response | undefined): string | null {
+  const link = response?.headers.get('Link') ?? '';
+  return /<[^>]*[?&]cursor=([\w-]+)[^>]*>; rel="next"/.exec(link)?.[1] ?? null;
+}
+
 /**
  * Returns the JSON array in a response.
  * @throws {@link ApiError} if the request fails or the response is not an array

@@ -210,6 +210,20 @@ export type Participation = {
 };
 
 /**
+ * A page of participations.
+ */
+export type ParticipationPage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<Participation>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+};
+
+/**
  * A user who participates in a space.
  */
 export type Participant = {
@@ -221,6 +235,20 @@ export type Participant = {
 };
 
 /**
+ * A page of participants.
+ */
+export type ParticipantPage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<Participant>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+};
+
+/**
  * A user whom the creator of a space has removed from it.
  */
 export type Removal = {
@@ -229,6 +257,20 @@ export type Removal = {
      * When the creator of the space removed the user
      */
     removed_at: string;
+};
+
+/**
+ * A page of removals.
+ */
+export type RemovalPage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<Removal>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -260,6 +302,20 @@ export type Message = {
      * When the message was sent
      */
     created_at: string;
+};
+
+/**
+ * A page of messages.
+ */
+export type MessagePage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<Message>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -304,6 +360,20 @@ export type SessionSummary = {
      * Whether this is the session that sent the request
      */
     is_current: boolean;
+};
+
+/**
+ * A page of sessions.
+ */
+export type SessionPage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<SessionSummary>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -661,8 +731,8 @@ export type Problem = {
 export type Limit = number;
 
 /**
- * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
- * Omit it to request the first page.
+ * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+ * header. Omit it to request the first page.
  *
  */
 export type Cursor = string;
@@ -706,8 +776,8 @@ export type SearchSpacesData = {
          */
         limit?: number;
         /**
-         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
-         * Omit it to request the first page.
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -767,8 +837,8 @@ export type SearchSpacesByTagData = {
          */
         limit?: number;
         /**
-         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
-         * Omit it to request the first page.
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -1389,8 +1459,8 @@ export type ListSessionsData = {
          */
         limit?: number;
         /**
-         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
-         * Omit it to request the first page.
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -1431,7 +1501,7 @@ export type ListSessionsResponses = {
     /**
      * A page of sessions.
      */
-    200: Array<SessionSummary>;
+    200: SessionPage;
 };
 
 export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
@@ -1808,8 +1878,8 @@ export type ListParticipationsData = {
          */
         limit?: number;
         /**
-         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
-         * Omit it to request the first page.
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -1850,7 +1920,7 @@ export type ListParticipationsResponses = {
     /**
      * A page of participations.
      */
-    200: Array<Participation>;
+    200: ParticipationPage;
 };
 
 export type ListParticipationsResponse = ListParticipationsResponses[keyof ListParticipationsResponses];
@@ -2000,8 +2070,8 @@ export type ListParticipantsData = {
          */
         limit?: number;
         /**
-         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
-         * Omit it to request the first page.
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -2048,7 +2118,7 @@ export type ListParticipantsResponses = {
     /**
      * A page of participants.
      */
-    200: Array<Participant>;
+    200: ParticipantPage;
 };
 
 export type ListParticipantsResponse = ListParticipantsResponses[keyof ListParticipantsResponses];
@@ -2066,8 +2136,8 @@ export type ListRemovalsData = {
          */
         limit?: number;
         /**
-         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
-         * Omit it to request the first page.
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -2118,7 +2188,7 @@ export type ListRemovalsResponses = {
     /**
      * A page of removed users.
      */
-    200: Array<Removal>;
+    200: RemovalPage;
 };
 
 export type ListRemovalsResponse = ListRemovalsResponses[keyof ListRemovalsResponses];
@@ -2262,8 +2332,8 @@ export type ListMessagesData = {
          */
         limit?: number;
         /**
-         * The position of a page: the parameter `cursor` of the URL in the `Link` header of the previous page.
-         * Omit it to request the first page.
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
          *
          */
         cursor?: string;
@@ -2310,7 +2380,7 @@ export type ListMessagesResponses = {
     /**
      * A page of messages.
      */
-    200: Array<Message>;
+    200: MessagePage;
 };
 
 export type ListMessagesResponse = ListMessagesResponses[keyof ListMessagesResponses];

@@ -13,7 +13,7 @@ import {
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
-import { readPage } from '../http/pages.ts';
+import { readPageBody } from '../http/pages.ts';
 import { withAdditionalLimit, withLoginDelay, withRateLimit } from '../http/rate-limits.ts';
 
 export function authHandlers(context: Context) {
@@ -53,10 +53,10 @@ export function authHandlers(context: Context) {
     },
 
     listSessions: async (request, reply) => {
-      const page = await readPage(context, request, reply, (pageRequest) =>
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
         listSessions(engine, callerOf(request), config.sessions, pageRequest),
       );
-      return reply.code(200).send(page.items);
+      return reply.code(200).send(page);
     },
 
     endSession: async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { readPage } from '../http/pages.ts';
+import { readPageBody } from '../http/pages.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
@@ -11,10 +11,10 @@ export function messagesHandlers(context: Context) {
   return {
     listMessages: async (request, reply) => {
       const { space_id } = request.query;
-      const page = await readPage(context, request, reply, (pageRequest) =>
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
         listMessages(context, request.caller, space_id, pageRequest),
       );
-      return reply.code(200).send(page.items);
+      return reply.code(200).send(page);
     },
 
     sendMessage: async (request, reply) => {

@@ -2,7 +2,7 @@ import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
-import { readPage } from '../http/pages.ts';
+import { readPageBody } from '../http/pages.ts';
 import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import {
   joinSpace,
@@ -44,10 +44,10 @@ export function spacesHandlers(context: Context) {
     },
 
     listParticipations: async (request, reply) => {
-      const page = await readPage(context, request, reply, (pageRequest) =>
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
         listParticipations(context, callerOf(request), pageRequest),
       );
-      return reply.code(200).send(page.items);
+      return reply.code(200).send(page);
     },
 
     joinSpace: async (request, reply) => {
@@ -81,18 +81,18 @@ export function spacesHandlers(context: Context) {
 
     listParticipants: async (request, reply) => {
       const { space_id } = request.query;
-      const page = await readPage(context, request, reply, (pageRequest) =>
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
         listParticipants(context, callerOf(request), space_id, pageRequest),
       );
-      return reply.code(200).send(page.items);
+      return reply.code(200).send(page);
     },
 
     listRemovals: async (request, reply) => {
       const { space_id } = request.query;
-      const page = await readPage(context, request, reply, (pageRequest) =>
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
         listRemovals(context, callerOf(request), space_id, pageRequest),
       );
-      return reply.code(200).send(page.items);
+      return reply.code(200).send(page);
     },
 
     removeParticipant: async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.ts';
-import type { PageRequest, Position } from '../pagination.ts';
+import type { Page, PageRequest, Position } from '../pagination.ts';
 import { openCursor, sealCursor } from './cursors.ts';
 
 const DEFAULT_LIMIT = 20;
@@ -13,7 +13,22 @@ interface PageContext {
 }
 
 /**
+ * Reads the requested page of a list, and returns the body of its response. Adds the Link header like `readPage`.
+ * @throws HttpProblem `invalid_cursor`
+ */
+export async function readPageBody<T>(
+  context: PageContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  read: (pageRequest: PageRequest) => Promise<Page<T>>,
+): Promise<{ items: T[]; next_cursor: string | null }> {
+  const { items, nextCursor } = await readPage(context, request, reply, read);
+  return { items, next_cursor: nextCursor };
+}
+
+/**
  * Reads the requested page of a list, and adds a Link header with the URL of the next page, if there is one.
+ * @returns the page and the cursor in its Link header; null on the last page
  * @throws HttpProblem `invalid_cursor`
  */
 export async function readPage<P extends { next: Position | null }>(
@@ -21,10 +36,12 @@ export async function readPage<P extends { next: Position | null }>(
   request: FastifyRequest,
   reply: FastifyReply,
   read: (pageRequest: PageRequest) => Promise<P>,
-): Promise<P> {
+): Promise<P & { nextCursor: string | null }> {
   const page = await read(readPageRequest(context, request));
-  if (page.next !== null) linkNextPage(context, request, reply, page.next);
-  return page;
+  if (page.next === null) return { ...page, nextCursor: null };
+  const nextCursor = sealCursor(context.cursorKey, listIdOf(request), page.next);
+  reply.header('link', `<${pathOfPage(context.config, request, nextCursor)}>; rel="next"`);
+  return { ...page, nextCursor };
 }
 
 function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {
@@ -32,16 +49,6 @@ function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): P
   const position =
     cursor === undefined ? undefined : openCursor(cursorKey, listIdOf(request), cursor);
   return { limit, position };
-}
-
-function linkNextPage(
-  { config, cursorKey }: PageContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  next: Position,
-): void {
-  const cursor = sealCursor(cursorKey, listIdOf(request), next);
-  reply.header('link', `<${pathOfPage(config, request, cursor)}>; rel="next"`);
 }
 
 interface PageParameters {
