@@ -5,8 +5,8 @@ import { type ClientResponse, type Page, receivePage } from './http.ts';
  * Yields the items of each page of a list. A page is requested only when the loop needs it. It can be empty and not the
  * last one.
  *
- * The two searches return a cursor only in the `Link` header. Its URL is not used, so access tokens are sent to no
- * other server.
+ * The two searches return a cursor only in the `Link` header. Only its cursor is used, not its URL, so all requests are
+ * sent to the base URL.
  *
  * @param request requests the page at a cursor; the first page has none
  * @param signal ends the iteration; pass it to the operation too, so that it also aborts a request

@@ -53,9 +53,15 @@ export async function openExamples(baseUrl: string) {
     if (requestId !== undefined) headers.set('x-request-id', requestId);
     // Every list has two pages. Otherwise, a client that reads all pages would never end.
     if (url.searchParams.has('cursor')) headers.delete('link');
+    const page = response.body as { next_cursor?: string | null };
+    if (page.next_cursor !== undefined) page.next_cursor = cursorIn(headers.get('link'));
     if (url.searchParams.get('as_typed') === 'true') headers.delete('answered-query');
     return { status, headers: Object.fromEntries(headers), body: JSON.stringify(response.body) };
   };
+}
+
+function cursorIn(link: string | null): string | null {
+  return /[?&]cursor=([\w-]+)/.exec(link ?? '')?.[1] ?? null;
 }
 
 /** @param error an error of Prism, whose name is a URL */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Client } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
-import type { Participation, Registration } from '../generated/types.gen.ts';
+import type { ParticipationPage, Registration } from '../generated/types.gen.ts';
 import { dataOf, type Exchange, MissingOperation, UnexpectedResponse } from './exchange.ts';
 
 export interface Account extends Registration {
@@ -141,10 +141,10 @@ export async function useExistingAccount(
         'Delete the spaces that it has created during the check.',
         () => false,
       );
-      const earlierIds = earlier.map(({ space }) => space.space_id);
-      const lastJoinedAt = earlier[0]?.joined_at ?? '';
+      const earlierIds = earlier.items.map(({ space }) => space.space_id);
+      const lastJoinedAt = earlier.items[0]?.joined_at ?? '';
       // Older spaces can have moved up in the list, if the account has left others during the check.
-      const created = (participations ?? []).filter(
+      const created = (participations?.items ?? []).filter(
         ({ space, joined_at }) => joined_at >= lastJoinedAt && !earlierIds.includes(space.space_id),
       );
       for (const { space } of created) {
@@ -224,6 +224,6 @@ function hasStatus(error: unknown, ...statuses: number[]): boolean {
 }
 
 /** Lists the 100 spaces joined last. A run creates fewer. */
-function listParticipations(client: Client): Promise<Exchange<Participation[]>> {
+function listParticipations(client: Client): Promise<Exchange<ParticipationPage>> {
   return api.listParticipations({ client, query: { limit: 100 } });
 }

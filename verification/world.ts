@@ -222,7 +222,7 @@ type Clients = Pick<World, 'client'>;
 /** Opens a session of `creator`. Resolves to its id. */
 async function openSession({ client, logIn, creator }: World): Promise<string> {
   const own = client(await logIn(creator));
-  const sessions = await dataOf(api.listSessions({ client: own }));
+  const { items: sessions } = await dataOf(api.listSessions({ client: own }));
   // Not always the newest session, which can belong to another client of the account. It is the fallback for a server
   // that returns a wrong `is_current`, which then fails one check instead of all.
   const opened = sessions.find(({ is_current }) => is_current) ?? sessions[0];

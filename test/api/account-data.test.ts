@@ -103,7 +103,7 @@ describe('downloadAccountData', () => {
     const data = await download(ada);
     const { data: profile } = await api.getProfile({ client, throwOnError: true });
     expect(profile.profile_picture).not.toContain('default');
-    const { data: sessions } = await api.listSessions({ client, throwOnError: true });
+    const sessions = (await api.listSessions({ client, throwOnError: true })).data.items;
     expect(sessions).toHaveLength(2);
     const ownMessage = ({ author: _, ...message }: Message, appreciation_count: number) => ({
       ...message,

@@ -148,14 +148,14 @@ describe('The deletion of an account', () => {
     expect((await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } })).data).toEqual([]);
 
     const spaces = await api.listParticipations({ client });
-    expect(spaces.data?.map(({ space }) => space.space_id)).toEqual([foreign.space_id]);
+    expect(spaces.data?.items.map(({ space }) => space.space_id)).toEqual([foreign.space_id]);
     const found = await api.searchSpaces({ client, query: { q: 'remaining lighthouses' } });
     expect(found.data).toMatchObject([{ space_id: foreign.space_id, participant_count: 1 }]);
     const messages = await api.listMessages({ client, query: { space_id: foreign.space_id } });
-    expect(messages.data).toMatchObject([
+    expect(messages.data?.items).toMatchObject([
       { message_id: inForeign.message_id, appreciation_count: 0 },
     ]);
-    expect(messages.data).toHaveLength(1);
+    expect(messages.data?.items).toHaveLength(1);
     expect(await statsOf(other)).toEqual({
       spaces_created: 1,
       spaces_participated: 1,
@@ -213,7 +213,7 @@ describe('The deletion of an account', () => {
       client: other.client,
       query: { space_id: foreign.space_id },
     });
-    expect(data).toEqual([]);
+    expect(data?.items).toEqual([]);
     const space = await api.getSpace({
       client: other.client,
       path: { space_id: foreign.space_id },

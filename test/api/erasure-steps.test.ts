@@ -191,8 +191,8 @@ describe('The deletion of an account in several transactions', () => {
       total_appreciations_received: 0,
     });
     expect(first.lists).toMatchObject([
-      [{ space: { space_id: foreign.space_id, participant_count: 1 } }],
-      [{ text: 'three remaining words', appreciation_count: 0 }],
+      { items: [{ space: { space_id: foreign.space_id, participant_count: 1 } }] },
+      { items: [{ text: 'three remaining words', appreciation_count: 0 }] },
       expect.any(Array),
       [{ space_id: foreign.space_id, participant_count: 1 }],
       expect.any(Array),
@@ -277,7 +277,10 @@ describe('The deletion of an account in several transactions', () => {
       client: other.client,
       query: { space_id: foreign.space_id },
     });
-    expect(data?.map(({ text }) => text)).toEqual(['three deleted words', 'three remaining words']);
+    expect(data?.items.map(({ text }) => text)).toEqual([
+      'three deleted words',
+      'three remaining words',
+    ]);
   });
 
   test('is finished before an import, even if it begins while the import waits for its input', async () => {
@@ -293,7 +296,10 @@ describe('The deletion of an account in several transactions', () => {
       client: other.client,
       query: { space_id: foreign.space_id },
     });
-    expect(data?.map(({ text }) => text)).toEqual(['three deleted words', 'three remaining words']);
+    expect(data?.items.map(({ text }) => text)).toEqual([
+      'three deleted words',
+      'three remaining words',
+    ]);
     await assertConsistent(engine);
   });
 });
@@ -376,7 +382,7 @@ describe('Content that is being erased', () => {
     expect((await publish()).response?.status).toBe(200);
     const query = { space_id: space.space_id };
     const { data } = await api.listMessages({ client: app.client(), query });
-    expect(data).toEqual([]);
+    expect(data?.items).toEqual([]);
   });
 
   test('is unknown to the operator', async () => {

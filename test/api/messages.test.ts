@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Message, Problem, Space } from '../../generated/types.gen.ts';
+import type { Message, MessagePage, Problem, Space } from '../../generated/types.gen.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
@@ -34,7 +34,7 @@ beforeEach(async () => {
 type Reader = Pick<TestUser, 'client'>;
 
 const list = async ({ client }: Reader, { space_id }: Space = space) =>
-  (await api.listMessages({ client, query: { space_id }, throwOnError: true })).data;
+  (await api.listMessages({ client, query: { space_id }, throwOnError: true })).data.items;
 
 const appreciate = async ({ client }: Reader, { message_id }: Message) =>
   (await api.appreciateMessage({ client, path: { message_id }, throwOnError: true })).data;
@@ -130,7 +130,7 @@ describe('listMessages', () => {
     }
     const query = { space_id: space.space_id, limit: 100 };
     const { data } = await api.listMessages({ client: stranger.client, query, throwOnError: true });
-    expect(texts(data)).toEqual(sent);
+    expect(texts(data.items)).toEqual(sent);
   });
 
   test('returns messages of the requested space only', async () => {
@@ -167,7 +167,7 @@ describe('listMessages', () => {
 
     test('neither repeats nor skips messages while others are sent and deleted', async () => {
       const first = await app.fetch(`${path}&limit=4`);
-      const page = (await first.json()) as Message[];
+      const { items: page } = (await first.json()) as MessagePage;
       const added = await sendMessage(ann, longSpace, 'in between');
       for (const message of [added, page[3] as Message]) {
         await api.deleteMessage({

@@ -84,7 +84,7 @@ describe('listParticipants', () => {
     await app.context.engine.db
       .updateTable('participations')
       .set({ joined_at: open.created_at })
-      .where('joined_at', '<', data?.[1]?.joined_at as string)
+      .where('joined_at', '<', data?.items[1]?.joined_at as string)
       .where('space_pk', 'in', (eb) =>
         eb.selectFrom('spaces').select('pk').where('title', '=', 'Shared'),
       )
@@ -96,19 +96,22 @@ describe('listParticipants', () => {
     const { data: participation } = await join(carl, space);
     const profile_picture = await uploadAvatar(carl);
     const { data } = await listParticipants(ann, space);
-    expect(data).toEqual([
+    expect(data?.items).toEqual([
       { user: { ...summaryOf(carl), profile_picture }, joined_at: participation?.joined_at },
       { user: summaryOf(ben), joined_at: expect.any(String) },
       { user: summaryOf(ann), joined_at: space.created_at },
     ]);
     await leaveSpace(ben, space);
-    expect((await listParticipants(carl, space)).data).toEqual([data?.[0], data?.[2]]);
+    expect((await listParticipants(carl, space)).data?.items).toEqual([
+      data?.items[0],
+      data?.items[2],
+    ]);
   });
 
   test('returns participants to everyone who can see the space and is signed in', async () => {
-    expect((await listParticipants(ben, space)).data).toHaveLength(2);
+    expect((await listParticipants(ben, space)).data?.items).toHaveLength(2);
     expect(await getError(listParticipants(carl, space))).toBe('404 space_not_found');
-    expect((await listParticipants(carl, open)).data).toHaveLength(joined.length);
+    expect((await listParticipants(carl, open)).data?.items).toHaveLength(joined.length);
     expect(await getError(listParticipants({ client: app.client() }, open))).toBe(
       '401 unauthenticated',
     );
@@ -136,11 +139,11 @@ describe('removeParticipant', () => {
   test('ends the participation and lists the user as removed', async () => {
     const { data: removal } = await remove(ann, ben, space);
     expect(removal).toEqual({ user: summaryOf(ben), removed_at: expect.any(String) });
-    expect((await listParticipants(ann, space)).data).toEqual([
+    expect((await listParticipants(ann, space)).data?.items).toEqual([
       { user: summaryOf(ann), joined_at: space.created_at },
     ]);
     expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
-    expect((await listRemovals(ann, space)).data).toEqual([removal]);
+    expect((await listRemovals(ann, space)).data?.items).toEqual([removal]);
     await sleep(2);
     expect((await remove(ann, ben, space)).data).toEqual(removal);
     expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
@@ -159,7 +162,7 @@ describe('removeParticipant', () => {
     const { client } = ben;
     const body = { space_id: space.space_id, text: 'After' };
     expect(await getError(api.sendMessage({ client, body }))).toBe('404 space_not_found');
-    expect((await api.listParticipations({ client })).data).not.toContainEqual(
+    expect((await api.listParticipations({ client })).data?.items).not.toContainEqual(
       expect.objectContaining({ space: expect.objectContaining({ space_id: space.space_id }) }),
     );
   });
@@ -201,7 +204,7 @@ describe('removeParticipant', () => {
     const message = await sendMessage(ben, space, 'three words here');
     const before = await statsOf(ben);
     await remove(ann, ben, space);
-    expect((await listMessages(ann, space)).data).toEqual([message]);
+    expect((await listMessages(ann, space)).data?.items).toEqual([message]);
     expect(await statsOf(ben)).toEqual(before);
   });
 
@@ -212,14 +215,14 @@ describe('removeParticipant', () => {
       ...Array.from({ length: 4 }, () => api.leaveSpace({ client: ben.client, path: space })),
     ]);
     expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
-    expect((await listParticipants(ann, space)).data).toHaveLength(1);
+    expect((await listParticipants(ann, space)).data?.items).toHaveLength(1);
   });
 
   test('rejects users other than the creator', async () => {
     await join(carl, space);
     expect(await getError(remove(ben, carl, space))).toBe('403 not_space_creator');
     expect(await getError(remove(ben, ann, space))).toBe('403 not_space_creator');
-    expect((await listParticipants(ann, space)).data).toHaveLength(3);
+    expect((await listParticipants(ann, space)).data?.items).toHaveLength(3);
   });
 
   test('rejects the creator, and users who never joined', async () => {
@@ -236,18 +239,18 @@ describe('undoRemoval', () => {
     expect((await undo(ann, ben, space)).data).toEqual({
       message: 'The user can join the space again.',
     });
-    expect((await listRemovals(ann, space)).data).toEqual([]);
-    expect((await listParticipants(ann, space)).data).toHaveLength(1);
+    expect((await listRemovals(ann, space)).data?.items).toEqual([]);
+    expect((await listParticipants(ann, space)).data?.items).toHaveLength(1);
     expect(await getError(getSpace(ben, space))).toBe('404 space_not_found');
     expect((await join(ben, space)).data?.space.participant_count).toBe(2);
   });
 
   test('changes nothing for users who are not removed', async () => {
-    const before = (await listParticipants(ann, space)).data;
+    const before = (await listParticipants(ann, space)).data?.items;
     for (const user of [ann, ben, carl, { ...carl, userId: 'nobody' }]) {
       expect((await undo(ann, user, space)).response?.status).toBe(200);
     }
-    expect((await listParticipants(ann, space)).data).toEqual(before);
+    expect((await listParticipants(ann, space)).data?.items).toEqual(before);
   });
 
   test('rejects users other than the creator', async () => {
@@ -311,7 +314,7 @@ describe('the deletion of an account', () => {
     }
     expect(await removals()).toHaveLength(before.length + 2);
     await api.deleteAccount({ client: guest.client, throwOnError: true });
-    expect((await listRemovals(host, hosted)).data).toMatchObject([
+    expect((await listRemovals(host, hosted)).data?.items).toMatchObject([
       { user: { user_id: other.userId } },
     ]);
     await api.deleteAccount({ client: host.client, throwOnError: true });

@@ -140,7 +140,7 @@ describe('leaveSpace', () => {
       client: stranger.client,
       query: { space_id: space.space_id },
     });
-    expect(data).toMatchObject([{ text: 'I was here.', author: { user_id: carl.userId } }]);
+    expect(data?.items).toMatchObject([{ text: 'I was here.', author: { user_id: carl.userId } }]);
     const body = { space_id: space.space_id, text: 'And again.' };
     expect(await getError(api.sendMessage({ client: carl.client, body }))).toBe(
       '403 not_a_participant',

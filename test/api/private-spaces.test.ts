@@ -112,7 +112,7 @@ describe('a private space', () => {
       client: guest.client,
       query: { space_id: space.space_id },
     });
-    expect(data).toMatchObject([{ message_id, text: 'Nobody hears this.' }]);
+    expect(data?.items).toMatchObject([{ message_id, text: 'Nobody hears this.' }]);
   });
 
   test('is hidden from users who have left, until they join again', async () => {

@@ -64,7 +64,7 @@ describe('changeProfilePicture', () => {
     const space = await api.getSpace({ client: others, path: { space_id } });
     expect(space.data?.creator).toMatchObject(avatar);
     const messages = await api.listMessages({ client: others, query: { space_id } });
-    expect(messages.data?.[0]?.author).toMatchObject(avatar);
+    expect(messages.data?.items[0]?.author).toMatchObject(avatar);
     const byText = await api.searchSpaces({ client: others, query: { q: 'portraits' } });
     expect(byText.data?.[0]?.creator).toMatchObject(avatar);
     const byTag = await api.searchSpacesByTag({ client: others, path: { tag: 'portrait' } });

@@ -220,5 +220,5 @@ test('removeSpace and removeMessage remove content from searches, lists and stat
   const { client } = user;
   expect((await api.searchSpaces({ client, query: { q: 'wombat' } })).data).toEqual([]);
   expect((await api.searchSpacesByTag({ client, path: { tag: 'wombat' } })).data).toEqual([]);
-  expect((await api.listParticipations({ client })).data).toEqual([]);
+  expect((await api.listParticipations({ client })).data?.items).toEqual([]);
 });

@@ -248,7 +248,7 @@ describe('logout', () => {
 
 describe('listSessions', () => {
   const list = async (token: string) =>
-    (await api.listSessions({ client: app.client(token), throwOnError: true })).data;
+    (await api.listSessions({ client: app.client(token), throwOnError: true })).data.items;
 
   test('returns the sessions of the caller, newest first, without tokens', async () => {
     const carla = await app.register('carla');
@@ -297,7 +297,7 @@ describe('endSession', () => {
     api.endSession({ client: app.client(token), path: { session_id } });
   const idOf = async (token: string) => {
     const { data } = await api.listSessions({ client: app.client(token), throwOnError: true });
-    return data.find(({ is_current }) => is_current)?.session_id as string;
+    return data.items.find(({ is_current }) => is_current)?.session_id as string;
   };
 
   test('ends one session of the caller', async () => {

@@ -68,11 +68,11 @@ async function readVisible() {
     corrected: corrected.data,
     byTag: byTag.data,
     space: space.data,
-    messages: messages.data,
+    messages: messages.data?.items,
     hidden: hidden.data,
     user: user.data,
-    participations: participations.data,
-    foreign: foreign.data,
+    participations: participations.data?.items,
+    foreign: foreign.data?.items,
   };
 }
 
@@ -291,7 +291,7 @@ describe('deleteSuspendedAccount', () => {
       client: other.client,
       query: { space_id: foreignSpace.space_id },
     });
-    expect(data?.map(({ message_id }) => message_id)).not.toContain(message.message_id);
+    expect(data?.items.map(({ message_id }) => message_id)).not.toContain(message.message_id);
     const again = await app.register(user.username);
     expect(again.userId).not.toBe(user.userId);
     await assertConsistent(app.context.engine);

@@ -42,7 +42,7 @@ describe('changeUsername', () => {
     const byTag = await api.searchSpacesByTag({ client, path: { tag: 'renaming' } });
     expect(byTag.data).toMatchObject([{ creator }]);
     const messages = await api.listMessages({ client, query: { space_id } });
-    expect(messages.data).toMatchObject([{ author: creator }]);
+    expect(messages.data?.items).toMatchObject([{ author: creator }]);
   });
 
   test.each([

@@ -36,6 +36,18 @@ test('the contract has lists', () => {
   expect(lists.map(({ operationId }) => operationId)).toContain('listMessages');
 });
 
+test('all lists are pages with a cursor, except the two searches, which return arrays', () => {
+  const arrays = lists.filter(({ responses }) => {
+    const schema = responses['200']?.content?.['application/json']?.schema;
+    const page = contract.components.schemas[schema?.$ref?.split('/').at(-1) ?? ''];
+    return !['items', 'next_cursor'].every((name) => page?.required?.includes(name));
+  });
+  expect(arrays.map(({ operationId }) => operationId)).toEqual([
+    'searchSpaces',
+    'searchSpacesByTag',
+  ]);
+});
+
 test.each(lists)('$operationId has the parameter cursor and the header Link', (operation) => {
   expect(inputNamesOf(operation)).toContain('cursor');
   expect(Object.keys(operation.responses['200']?.headers ?? {})).toContain('Link');

@@ -28,12 +28,11 @@ beforeAll(async () => {
   await createSpace(user);
 });
 
-/** Returns a client that receives a page of one made-up item, with a Link header. */
+/** Returns a client that receives results of a search with one made-up item, with a Link header. */
 function clientWithLink(link: string, requests: Request[] = []): Client {
   return createClient(
     createConfig({
       baseUrl: 'https://spaces.example.org',
-      auth: 'token',
       fetch: async (input) => {
         requests.push(input as Request);
         const isFirst = requests.length === 1;
@@ -61,7 +60,7 @@ describe('pages', () => {
     expect(textsOf(all)).toEqual([['five', 'four'], ['three', 'two'], ['one']]);
   });
 
-  test('works with both searches and the list of participations', async () => {
+  test('works with both searches, whose cursors are in the Link header, and with participations', async () => {
     const { client } = user;
     for (const title of ['Oats', 'More oats']) await createSpace(user, { title, tags: ['oats'] });
     const byText = pages((cursor) =>
@@ -78,33 +77,45 @@ describe('pages', () => {
 
   test('requests a page only when it is asked for', async () => {
     const requests: Request[] = [];
-    const client = clientWithLink('</api/messages?cursor=abc>; rel="next"', requests);
-    const lists = pages((cursor) => listMessages({ client, query: { space_id, cursor } }));
+    const client = clientWithLink('</api/spaces/search?cursor=abc>; rel="next"', requests);
+    const lists = pages((cursor) => searchSpaces({ client, query: { q: 'tea', cursor } }));
     for await (const _ of lists) break;
     expect(requests).toHaveLength(1);
   });
 
-  test('sends its token only to the base URL, wherever the link leads', async () => {
+  test('sends requests only to the base URL, wherever the link leads', async () => {
     const requests: Request[] = [];
     const client = clientWithLink('<https://evil.example/x?cursor=abc>; rel="next"', requests);
-    const query = { space_id: 's', limit: 3 };
-    await collect(pages((cursor) => listMessages({ client, query: { ...query, cursor } })));
+    const query = { q: 'tea', limit: 3 };
+    await collect(pages((cursor) => searchSpaces({ client, query: { ...query, cursor } })));
     expect(requests.map(({ url }) => url)).toEqual([
-      'https://spaces.example.org/api/messages?space_id=s&limit=3',
-      'https://spaces.example.org/api/messages?space_id=s&limit=3&cursor=abc',
+      'https://spaces.example.org/api/spaces/search?q=tea&limit=3',
+      'https://spaces.example.org/api/spaces/search?q=tea&limit=3&cursor=abc',
     ]);
   });
 
   test.each([
     '',
-    '</api/messages?space_id=s>; rel="next"',
-    '</api/messages?cursor=abc>; rel="prev"',
-    '</api/messages?precursor=abc>; rel="next"',
+    '</api/spaces/search?q=tea>; rel="next"',
+    '</api/spaces/search?cursor=abc>; rel="prev"',
+    '</api/spaces/search?precursor=abc>; rel="next"',
   ])('ends without a cursor of a next page: %s', async (link) => {
     const client = clientWithLink(link);
-    const lists = pages((cursor) => listMessages({ client, query: { space_id, cursor } }));
+    const lists = pages((cursor) => searchSpaces({ client, query: { q: 'tea', cursor } }));
     expect(await collect(lists)).toEqual([[1]]);
   });
+
+  test.each([{}, { items: {}, next_cursor: null }, 'items'])(
+    'throws an ApiError if the response is no page: %j',
+    async (body) => {
+      const fetch = async () => Response.json(body);
+      const client = createClient(createConfig({ baseUrl: app.url, fetch }));
+      const lists = pages((cursor) => listMessages({ client, query: { space_id, cursor } }));
+      const error = await collect(lists).catch((cause) => cause);
+      expect(error).toBeInstanceOf(ApiError);
+      expect(error).toMatchObject({ status: 200, problem: null });
+    },
+  );
 
   test('throws an ApiError if a request fails', async () => {
     const query = { space_id: 'unknown' };

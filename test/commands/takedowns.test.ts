@@ -150,7 +150,7 @@ describe('The commands for takedowns', () => {
       client: app.client(),
       query: { space_id: ids.space },
     });
-    expect(messages.data).toEqual([]);
+    expect(messages.data?.items).toEqual([]);
     expect(await run('remove-space', ids.space)).toMatchObject({ code: 0, stderr: databaseLine() });
     expect(await findTitles()).toEqual([]);
     expect((await run('reports')).stderr).toBe(`Open reports: 0.\n${databaseLine()}`);

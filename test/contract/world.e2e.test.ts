@@ -5,6 +5,7 @@ import { existingIds } from '../../verification/preparation.ts';
 import { openWorld, type World } from '../../verification/world.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { startHttpServer } from '../support/http-server.ts';
+import { itemsOf } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
 import { startProxy } from './proxy.ts';
 
@@ -37,7 +38,7 @@ test.each(lists)(
     const path = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
     const response = await app.fetch(path, { ...init, ...(headers && { headers }) });
     expect(response.status).toBe(200);
-    expect(await response.json()).toHaveLength(1);
+    expect(itemsOf(await response.json())).toHaveLength(1);
     expect(response.headers.get('link'), 'link to a second item').not.toBeNull();
   },
 );
@@ -55,7 +56,7 @@ test('openSession returns the session that it has opened, even if another client
   const sessionId = await own.openSession();
   const client = app.client(tokens.at(-1));
   const { data } = await api.listSessions({ client, throwOnError: true });
-  expect(data.find(({ is_current }) => is_current)?.session_id).toBe(sessionId);
+  expect(data.items.find(({ is_current }) => is_current)?.session_id).toBe(sessionId);
   await own.close();
 });
 

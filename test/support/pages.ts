@@ -15,7 +15,12 @@ export function nextPage({ headers }: Response): string | undefined {
   return next;
 }
 
-/** Reads all pages of a list, starting at `path`. */
+/** Returns the items of a page. The two searches return them as an array. */
+export function itemsOf<T>(page: T[] | { items: T[] }): T[] {
+  return Array.isArray(page) ? page : page.items;
+}
+
+/** Reads the items of all pages of a list, starting at `path`. */
 export async function readPages<T>(
   app: Pick<TestApp, 'fetch'>,
   path: string,
@@ -28,7 +33,7 @@ export async function readPages<T>(
     visited.add(next);
     const response = await app.fetch(next, init);
     if (response.status !== 200) throw new Error(`${response.status} for ${next}`);
-    pages.push((await response.json()) as T[]);
+    pages.push(itemsOf<T>(await response.json()));
     next = nextPage(response);
   }
   return pages;

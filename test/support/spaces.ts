@@ -44,7 +44,7 @@ export async function listParticipations({
   client,
 }: Pick<TestUser, 'client'>): Promise<Participation[]> {
   const query = { limit: 100 };
-  return (await api.listParticipations({ client, query, throwOnError: true })).data;
+  return (await api.listParticipations({ client, query, throwOnError: true })).data.items;
 }
 
 export async function sendMessage(

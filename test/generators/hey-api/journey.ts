@@ -111,6 +111,21 @@ assert.deepEqual(
   newestFirst,
 );
 
+// List the author's spaces, in two pages.
+const firstSpaces = expectData(
+  await api.listParticipations({ client: author, query: { limit: 2 } }),
+);
+assert.equal(firstSpaces.items.length, 2);
+const next_cursor = firstSpaces.next_cursor ?? '';
+const lastSpaces = expectData(
+  await api.listParticipations({ client: author, query: { limit: 2, cursor: next_cursor } }),
+);
+assert.equal(lastSpaces.next_cursor, null);
+assert.deepEqual(
+  [...firstSpaces.items, ...lastSpaces.items].map((each) => each.space.space_id),
+  newestFirst,
+);
+
 // Join without a body, and send a message.
 const space_id = newestFirst[2] ?? '';
 const early = await api.sendMessage({ client: reader, body: { space_id, text: 'Привет' } });
@@ -137,7 +152,7 @@ assert.equal(expectData(appreciated).appreciation_count, 1);
 const own = await api.appreciateMessage({ client: reader, ...appreciation });
 expectProblem(own, 403, 'own_message');
 const listed = await api.listMessages({ client: anyone, query: { space_id } });
-const messages = expectData(listed);
+const { items: messages } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
@@ -152,7 +167,8 @@ assert.equal(veteranProfile.is_verified, true);
 assert.equal(veteranProfile.email, 'veteran@example.com');
 
 // End a session.
-const [session] = expectData(await api.listSessions({ client: veteran, query: { limit: 1 } }));
+const sessions = expectData(await api.listSessions({ client: veteran, query: { limit: 1 } }));
+const [session] = sessions.items;
 assert(session?.is_current);
 const { session_id } = session;
 expectData(await api.endSession({ client: veteran, path: { session_id } }));

@@ -163,6 +163,17 @@ func main() {
 	tagged := unwrap(anyone.SearchSpacesByTagWithResponse(ctx, tag, nil))
 	expect(slices.Equal(ids(value(tagged.JSON200, tagged.Body)), newestFirst), "search by tag", string(tagged.Body))
 
+	// List the author's spaces, in two pages.
+	list := api.ListParticipationsParams{Limit: &limit}
+	spacesPage := unwrap(author.ListParticipationsWithResponse(ctx, &list))
+	firstSpaces := value(spacesPage.JSON200, spacesPage.Body)
+	expect(len(firstSpaces.Items) == 2 && firstSpaces.NextCursor != nil, "first page", firstSpaces)
+	list.Cursor = firstSpaces.NextCursor
+	spacesPage = unwrap(author.ListParticipationsWithResponse(ctx, &list))
+	lastSpaces := value(spacesPage.JSON200, spacesPage.Body)
+	expect(len(lastSpaces.Items) == 1 && lastSpaces.NextCursor == nil, "last page", lastSpaces)
+	expect(lastSpaces.Items[0].Space.SpaceId == newestFirst[2], "last page", lastSpaces)
+
 	// Join without a body, and send a message.
 	spaceID := newestFirst[2]
 	sent := unwrap(reader.SendMessageWithResponse(ctx, api.MessageCreation{SpaceId: spaceID, Text: "Привет"}))
@@ -183,7 +194,7 @@ func main() {
 	appreciated = unwrap(reader.AppreciateMessageWithResponse(ctx, message.MessageId))
 	expectProblem(appreciated.ApplicationproblemJSON403, appreciated.Body, 403, "own_message")
 	listed := unwrap(anyone.ListMessagesWithResponse(ctx, &api.ListMessagesParams{SpaceId: spaceID}))
-	messages := value(listed.JSON200, listed.Body)
+	messages := value(listed.JSON200, listed.Body).Items
 	expect(len(messages) == 1 && messages[0].MessageId == message.MessageId, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
 
@@ -198,7 +209,7 @@ func main() {
 
 	// End a session.
 	sessions := unwrap(veteran.ListSessionsWithResponse(ctx, nil))
-	session := value(sessions.JSON200, sessions.Body)[0]
+	session := value(sessions.JSON200, sessions.Body).Items[0]
 	expect(session.IsCurrent, "session", session)
 	ended := unwrap(veteran.EndSessionWithResponse(ctx, session.SessionId))
 	value(ended.JSON200, ended.Body)

@@ -134,6 +134,14 @@ func main() {
 	tagged := value(client.SearchAPI.SearchSpacesByTag(anyone, tag).Execute())
 	expect(slices.Equal(ids(tagged), newestFirst), "search by tag", tagged)
 
+	// List the author's spaces, in two pages.
+	list := client.SpacesAPI.ListParticipations(author).Limit(2)
+	firstSpaces := value(list.Execute())
+	expect(len(firstSpaces.Items) == 2 && firstSpaces.NextCursor.Get() != nil, "first page", firstSpaces)
+	lastSpaces := value(list.Cursor(*firstSpaces.NextCursor.Get()).Execute())
+	expect(len(lastSpaces.Items) == 1 && lastSpaces.NextCursor.Get() == nil, "last page", lastSpaces)
+	expect(lastSpaces.Items[0].Space.SpaceId == newestFirst[2], "last page", lastSpaces)
+
 	// Join without a body, and send a message.
 	spaceID := newestFirst[2]
 	early := *api.NewMessageCreation(spaceID, "Привет")
@@ -151,7 +159,7 @@ func main() {
 	appreciated := value(client.MessagesAPI.AppreciateMessage(author, message.MessageId).Execute())
 	expect(appreciated.AppreciationCount == 1, "message", appreciated)
 	expectProblem(client.MessagesAPI.AppreciateMessage(reader, message.MessageId).Execute())(403, "own_message")
-	messages := value(client.MessagesAPI.ListMessages(anyone).SpaceId(spaceID).Execute())
+	messages := value(client.MessagesAPI.ListMessages(anyone).SpaceId(spaceID).Execute()).Items
 	expect(len(messages) == 1 && messages[0].MessageId == message.MessageId, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
 
@@ -163,7 +171,7 @@ func main() {
 	expect(profile.IsVerified && profile.Email == "veteran@example.com", "profile", profile)
 
 	// End a session.
-	session := value(client.AuthAPI.ListSessions(veteran).Execute())[0]
+	session := value(client.AuthAPI.ListSessions(veteran).Execute()).Items[0]
 	expect(session.IsCurrent, "session", session)
 	value(client.AuthAPI.EndSession(veteran, session.SessionId).Execute())
 	expectProblem(client.ProfileAPI.GetProfile(veteran).Execute())(401, "unauthenticated")

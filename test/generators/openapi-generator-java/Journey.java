@@ -22,6 +22,7 @@ import org.openapitools.client.model.Credentials;
 import org.openapitools.client.model.Message;
 import org.openapitools.client.model.MessageCreation;
 import org.openapitools.client.model.Participation;
+import org.openapitools.client.model.ParticipationPage;
 import org.openapitools.client.model.PasswordChange;
 import org.openapitools.client.model.Problem;
 import org.openapitools.client.model.Profile;
@@ -160,6 +161,15 @@ final class Journey {
         // Search by tag.
         expectEqual(ids(search.searchSpacesByTag(tag, null, null)), newestFirst);
 
+        // List the author's spaces, in two pages.
+        ParticipationPage firstSpaces = new SpacesApi(author).listParticipations(2, null);
+        expectEqual(firstSpaces.getItems().size(), 2);
+        expect(firstSpaces.getNextCursor() != null, firstSpaces);
+        ParticipationPage lastSpaces = new SpacesApi(author).listParticipations(2, firstSpaces.getNextCursor());
+        expectEqual(lastSpaces.getNextCursor(), null);
+        expectEqual(lastSpaces.getItems().size(), 1);
+        expectEqual(lastSpaces.getItems().get(0).getSpace().getSpaceId(), newestFirst.get(2));
+
         // Join without a body, and send a message. The client sends null.
         String spaceId = newestFirst.get(2);
         MessagesApi readerMessages = new MessagesApi(reader);
@@ -181,7 +191,7 @@ final class Journey {
         Message appreciated = new MessagesApi(author).appreciateMessage(messageId);
         expectEqual(appreciated.getAppreciationCount(), 1L);
         expectProblem(403, "own_message", () -> readerMessages.appreciateMessage(messageId));
-        List<Message> messages = new MessagesApi(anyone).listMessages(spaceId, null, null);
+        List<Message> messages = new MessagesApi(anyone).listMessages(spaceId, null, null).getItems();
         expectEqual(messages.size(), 1);
         expectEqual(messages.get(0).getMessageId(), messageId);
         expectEqual(messages.get(0).getAppreciationCount(), 1L);
@@ -196,7 +206,7 @@ final class Journey {
 
         // End a session.
         AuthApi veteranAuth = new AuthApi(veteran);
-        SessionSummary session = veteranAuth.listSessions(null, null).get(0);
+        SessionSummary session = veteranAuth.listSessions(null, null).getItems().get(0);
         expectEqual(session.getIsCurrent(), true);
         veteranAuth.endSession(session.getSessionId());
         expectProblem(401, "unauthenticated", () -> new ProfileApi(veteran).getProfile());

@@ -115,6 +115,13 @@ fun main() {
     // Search by tag.
     expectEqual(search.searchSpacesByTag(tag).map { it.spaceId }, newestFirst)
 
+    // List the author's spaces, in two pages.
+    val authorSpaces = SpacesApi(serverUrl).signedIn(author)
+    val firstSpaces = authorSpaces.listParticipations(limit = 2)
+    expectEqual(firstSpaces.items.size, 2)
+    val lastSpaces = authorSpaces.listParticipations(limit = 2, cursor = checkNotNull(firstSpaces.nextCursor))
+    expectEqual(lastSpaces.items.map { it.space.spaceId } to lastSpaces.nextCursor, newestFirst.drop(2) to null)
+
     // Join without a body, and send a message.
     val spaceId = spaces[0].spaceId
     val readerMessages = MessagesApi(serverUrl).signedIn(reader)
@@ -133,7 +140,7 @@ fun main() {
     val appreciated = MessagesApi(serverUrl).signedIn(author).appreciateMessage(message.messageId)
     expectEqual(appreciated.appreciationCount, 1L)
     expectProblem(403, "own_message") { readerMessages.appreciateMessage(message.messageId) }
-    val messages = MessagesApi(serverUrl).listMessages(spaceId)
+    val messages = MessagesApi(serverUrl).listMessages(spaceId).items
     expectEqual(messages.map { it.messageId to it.appreciationCount }, listOf(message.messageId to 1L))
 
     // Read a profile with large numbers.
@@ -145,7 +152,7 @@ fun main() {
 
     // End a session.
     val veteranAuth = AuthApi(serverUrl).signedIn(veteran)
-    val session = veteranAuth.listSessions().first()
+    val session = veteranAuth.listSessions().items.first()
     expectEqual(session.isCurrent, true)
     veteranAuth.endSession(session.sessionId)
     expectProblem(401, "unauthenticated") { ProfileApi(serverUrl).signedIn(veteran).getProfile() }

@@ -149,6 +149,14 @@ expectSame(nextCursor($headers), null);
 // Search by tag.
 expectSame(ids($search->searchSpacesByTag($tag)), $newestFirst);
 
+// List the author's spaces, in two pages.
+$authorSpaces = new SpacesApi($http, $author);
+$firstSpaces = $authorSpaces->listParticipations(2);
+expectSame([count($firstSpaces->getItems()), is_string($firstSpaces->getNextCursor())], [2, true]);
+$lastSpaces = $authorSpaces->listParticipations(2, $firstSpaces->getNextCursor());
+expectSame([count($lastSpaces->getItems()), $lastSpaces->getNextCursor()], [1, null]);
+expectSame($lastSpaces->getItems()[0]->getSpace()->getSpaceId(), $newestFirst[2]);
+
 // Join without a body, and send a message.
 $spaceId = $newestFirst[2];
 $readerMessages = new MessagesApi($http, $reader);
@@ -168,7 +176,7 @@ $messageId = $message->getMessageId();
 $appreciated = (new MessagesApi($http, $author))->appreciateMessage($messageId);
 expectSame($appreciated->getAppreciationCount(), 1);
 expectProblem(403, 'own_message', fn () => $readerMessages->appreciateMessage($messageId));
-$messages = (new MessagesApi($http, signedIn(null)))->listMessages($spaceId);
+$messages = (new MessagesApi($http, signedIn(null)))->listMessages($spaceId)->getItems();
 expectSame([count($messages), $messages[0]->getMessageId()], [1, $messageId]);
 expectSame($messages[0]->getAppreciationCount(), 1);
 
@@ -180,7 +188,7 @@ expectSame([$profile->getIsVerified(), $profile->getEmail()], [true, 'veteran@ex
 
 // End a session.
 $veteranAuth = new AuthApi($http, $veteran);
-$session = $veteranAuth->listSessions()[0];
+$session = $veteranAuth->listSessions()->getItems()[0];
 expectSame($session->getIsCurrent(), true);
 $veteranAuth->endSession($session->getSessionId());
 expectProblem(401, 'unauthenticated', fn () => (new ProfileApi($http, $veteran))->getProfile());

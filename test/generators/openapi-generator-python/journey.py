@@ -110,6 +110,13 @@ assert next_cursor(second.headers) is None, second
 tagged = search.search_spaces_by_tag(tag)
 assert [each.space_id for each in tagged] == newest_first, tagged
 
+# List the author's spaces, in two pages.
+first_spaces = SpacesApi(author).list_participations(limit=2)
+assert len(first_spaces.items) == 2 and first_spaces.next_cursor is not None, first_spaces
+last_spaces = SpacesApi(author).list_participations(limit=2, cursor=first_spaces.next_cursor)
+assert last_spaces.next_cursor is None, last_spaces
+assert [each.space.space_id for each in last_spaces.items] == newest_first[2:], last_spaces
+
 # Join without a body, and send a message.
 space_id = spaces[0].space_id
 early = MessageCreation(space_id=space_id, text="Привет")
@@ -128,7 +135,7 @@ message_id = message.message_id
 appreciated = MessagesApi(author).appreciate_message(message_id)
 assert appreciated.appreciation_count == 1, appreciated
 expect_problem(403, "own_message", lambda: MessagesApi(reader).appreciate_message(message_id))
-messages = MessagesApi(anyone).list_messages(space_id)
+messages = MessagesApi(anyone).list_messages(space_id).items
 assert [(each.message_id, each.appreciation_count) for each in messages] == [(message_id, 1)]
 
 # Read a profile with large numbers.
@@ -138,7 +145,7 @@ assert profile.stats.total_words_contributed == 16_777_217, profile
 assert profile.is_verified and profile.email == "veteran@example.com", profile
 
 # End a session.
-session = AuthApi(veteran).list_sessions()[0]
+session = AuthApi(veteran).list_sessions().items[0]
 assert session.is_current, session
 AuthApi(veteran).end_session(session.session_id)
 expect_problem(401, "unauthenticated", ProfileApi(veteran).get_profile)

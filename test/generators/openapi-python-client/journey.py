@@ -19,7 +19,7 @@ from space_service.api.profile import (
     get_profile,
 )
 from space_service.api.search import search_spaces, search_spaces_by_tag
-from space_service.api.spaces import create_space, join_space
+from space_service.api.spaces import create_space, join_space, list_participations
 from space_service.client import AuthenticatedClient, Client
 from space_service.models import (
     BioChange,
@@ -27,7 +27,9 @@ from space_service.models import (
     Credentials,
     Message,
     MessageCreation,
+    MessagePage,
     Participation,
+    ParticipationPage,
     PasswordChange,
     Picture,
     PictureChange,
@@ -36,6 +38,7 @@ from space_service.models import (
     Registration,
     SearchResult,
     Session,
+    SessionPage,
     Space,
     SpaceCreation,
     UsernameChange,
@@ -138,6 +141,19 @@ assert next_cursor(second.headers) is None, second.headers
 tagged = expect_results(search_spaces_by_tag.sync_detailed(client=anyone, tag=tag))
 assert [each.space_id for each in tagged] == newest_first, tagged
 
+# List the author's spaces, in two pages.
+first_spaces = expect(
+    ParticipationPage, list_participations.sync_detailed(client=author, limit=2), 200
+)
+assert len(first_spaces.items) == 2 and first_spaces.next_cursor is not None, first_spaces
+last_spaces = expect(
+    ParticipationPage,
+    list_participations.sync_detailed(client=author, limit=2, cursor=first_spaces.next_cursor),
+    200,
+)
+assert last_spaces.next_cursor is None, last_spaces
+assert [each.space.space_id for each in last_spaces.items] == newest_first[2:], last_spaces
+
 # Join without a body, and send a message.
 space_id = spaces[0].space_id
 early = MessageCreation(space_id=space_id, text="Привет")
@@ -167,8 +183,9 @@ expect_problem(
     403,
     "own_message",
 )
-listed = list_messages.sync_detailed(client=reader, space_id=space_id).parsed
-assert isinstance(listed, list), listed
+listed = expect(
+    MessagePage, list_messages.sync_detailed(client=reader, space_id=space_id), 200
+).items
 assert [(each.message_id, each.appreciation_count) for each in listed] == [(message.message_id, 1)]
 
 # Read a profile with large numbers.
@@ -181,8 +198,7 @@ assert profile.stats.total_words_contributed == 16_777_217, profile
 assert profile.is_verified and profile.email == "veteran@example.com", profile
 
 # End a session.
-sessions = list_sessions.sync_detailed(client=veteran, limit=1).parsed
-assert isinstance(sessions, list), sessions
+sessions = expect(SessionPage, list_sessions.sync_detailed(client=veteran, limit=1), 200).items
 assert [each.is_current for each in sessions] == [True], sessions
 ended = end_session.sync_detailed(sessions[0].session_id, client=veteran)
 expect(Confirmation, ended, 200)

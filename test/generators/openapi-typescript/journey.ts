@@ -114,6 +114,21 @@ assert.deepEqual(
   newestFirst,
 );
 
+// List the author's spaces, in two pages.
+const firstSpaces = expectData(
+  await author.GET('/api/participations', { params: { query: { limit: 2 } } }),
+);
+assert.equal(firstSpaces.items.length, 2);
+const next_cursor = firstSpaces.next_cursor ?? '';
+const lastSpaces = expectData(
+  await author.GET('/api/participations', { params: { query: { limit: 2, cursor: next_cursor } } }),
+);
+assert.equal(lastSpaces.next_cursor, null);
+assert.deepEqual(
+  [...firstSpaces.items, ...lastSpaces.items].map((each) => each.space.space_id),
+  newestFirst,
+);
+
 // Join without a body, and send a message.
 const space_id = newestFirst[2] ?? '';
 const early = await reader.POST('/api/messages', { body: { space_id, text: 'Привет' } });
@@ -139,7 +154,7 @@ assert.equal(expectData(appreciated).appreciation_count, 1);
 const own = await reader.PUT('/api/messages/{message_id}/appreciation', appreciation);
 expectProblem(own, 403, 'own_message');
 const listed = await anyone.GET('/api/messages', { params: { query: { space_id } } });
-const messages = expectData(listed);
+const { items: messages } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
@@ -156,7 +171,7 @@ assert.equal(veteranProfile.email, 'veteran@example.com');
 
 // End a session.
 const newest = { params: { query: { limit: 1 } } };
-const [session] = expectData(await veteran.GET('/api/auth/sessions', newest));
+const [session] = expectData(await veteran.GET('/api/auth/sessions', newest)).items;
 assert(session?.is_current);
 const ending = { params: { path: { session_id: session.session_id } } };
 expectData(await veteran.DELETE('/api/auth/sessions/{session_id}', ending));

@@ -101,6 +101,19 @@ assert.deepEqual(
   newestFirst,
 );
 
+// List the author's spaces, in two pages.
+const firstSpaces = expectData(await api.listParticipations({ limit: 2 }, author));
+assert.equal(firstSpaces.items.length, 2);
+const next_cursor = firstSpaces.next_cursor ?? '';
+const lastSpaces = expectData(
+  await api.listParticipations({ limit: 2, cursor: next_cursor }, author),
+);
+assert.equal(lastSpaces.next_cursor, null);
+assert.deepEqual(
+  [...firstSpaces.items, ...lastSpaces.items].map((each) => each.space.space_id),
+  newestFirst,
+);
+
 // Join without a body, and send a message.
 const space_id = newestFirst[2] ?? '';
 const early = await api.sendMessage({ space_id, text: 'Привет' }, reader);
@@ -123,7 +136,7 @@ assert.equal(expectData(appreciated).appreciation_count, 1);
 const own = await api.appreciateMessage(message_id, reader);
 expectProblem(own, 403, 'own_message');
 const listed = await api.listMessages({ space_id });
-const messages = expectData(listed);
+const { items: messages } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
@@ -136,7 +149,7 @@ assert.equal(veteranProfile.is_verified, true);
 assert.equal(veteranProfile.email, 'veteran@example.com');
 
 // End a session.
-const [session] = expectData(await api.listSessions({ limit: 1 }, veteran));
+const [session] = expectData(await api.listSessions({ limit: 1 }, veteran)).items;
 assert(session?.is_current);
 expectData(await api.endSession(session.session_id, veteran));
 expectProblem(await api.getProfile(veteran), 401, 'unauthenticated');

@@ -129,6 +129,14 @@ async fn main() -> Outcome<()> {
     let tagged = search_api::search_spaces_by_tag(&anyone, &tag, None, None).await?;
     assert_eq!(ids(&tagged), newest_first);
 
+    // List the author's spaces, in two pages.
+    let first = spaces_api::list_participations(&author, Some(2), None).await?;
+    assert_eq!(first.items.len(), 2);
+    let cursor = first.next_cursor.as_deref().ok_or("no next_cursor")?;
+    let last = spaces_api::list_participations(&author, Some(2), Some(cursor)).await?;
+    assert_eq!((last.items.len(), last.next_cursor), (1, None));
+    assert_eq!(last.items[0].space.space_id, newest_first[2]);
+
     // Join without a body, and send a message. The client sends null.
     let space_id = newest_first[2];
     let send = |text: &str| {
@@ -152,7 +160,9 @@ async fn main() -> Outcome<()> {
     assert_eq!(appreciated.appreciation_count, 1);
     let own = messages_api::appreciate_message(&reader, message_id).await;
     expect_problem(own, 403, "own_message")?;
-    let messages = messages_api::list_messages(&anyone, space_id, None, None).await?;
+    let messages = messages_api::list_messages(&anyone, space_id, None, None)
+        .await?
+        .items;
     assert_eq!(messages.len(), 1);
     assert_eq!(
         (&messages[0].message_id, messages[0].appreciation_count),
@@ -169,7 +179,7 @@ async fn main() -> Outcome<()> {
     assert_eq!(profile.email, "veteran@example.com");
 
     // End a session.
-    let sessions = auth_api::list_sessions(&veteran, None, None).await?;
+    let sessions = auth_api::list_sessions(&veteran, None, None).await?.items;
     assert!(sessions[0].is_current, "{sessions:?}");
     auth_api::end_session(&veteran, &sessions[0].session_id).await?;
     let result = profile_api::get_profile(&veteran).await;

@@ -152,6 +152,14 @@ async fn main() -> Outcome<()> {
         .await?;
     assert_eq!(ids(&tagged), newest_first);
 
+    // List the author's spaces, in two pages.
+    let first = author.list_participations(None, limit).await?;
+    assert_eq!(first.items.len(), 2);
+    let cursor = first.next_cursor.as_deref().ok_or("no next_cursor")?.parse()?;
+    let last = author.list_participations(Some(&cursor), limit).await?;
+    assert_eq!((last.items.len(), &last.next_cursor), (1, &None));
+    assert_eq!(last.items[0].space.space_id, newest_first[2]);
+
     // Join without an invitation code, and send a message. The client requires a body.
     let space_id: types::Id = newest_first[2].parse()?;
     let send = async |text: &str| -> Outcome<_> {
@@ -181,7 +189,8 @@ async fn main() -> Outcome<()> {
     assert_eq!(appreciated.appreciation_count, 1);
     let own = reader.appreciate_message(&message_id).await;
     expect_problem(own, 403, "own_message").await?;
-    let messages = anyone.list_messages(None, None, &space_id).await?;
+    let listed = anyone.list_messages(None, None, &space_id).await?;
+    let messages = &listed.items;
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].message_id, message.message_id);
     assert_eq!(messages[0].appreciation_count, 1);
@@ -198,7 +207,8 @@ async fn main() -> Outcome<()> {
     assert_eq!(profile.email, "veteran@example.com");
 
     // End a session.
-    let sessions = veteran.list_sessions(None, None).await?;
+    let listed = veteran.list_sessions(None, None).await?;
+    let sessions = &listed.items;
     assert!(sessions[0].is_current, "{sessions:?}");
     let session_id = sessions[0].session_id.parse()?;
     veteran.end_session(&session_id).await?;
