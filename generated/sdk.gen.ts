@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -281,6 +281,22 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
     url: '/api/auth/sessions/{session_id}',
     ...options
 });
+
+/**
+ * List public spaces
+ *
+ * Returns public spaces, in pages whose body has `next_cursor`. At most one of `q`, `tag` and `sort` selects the
+ * list; others together get 400. Without them, it is the list of `sort=popular`.
+ *
+ * - `q` returns the list of `searchSpaces`. `answered_query` is the other query in plain text.
+ * - `tag` returns the list of `searchSpacesByTag`. Unlike a tag in a path, a query parameter can be any tag, and
+ * every client encodes it correctly.
+ * - `sort=popular` returns all public spaces by popularity, which is the number of participants in logarithmic
+ * steps, then newest first.
+ * - `sort=newest` returns all public spaces, newest first.
+ *
+ */
+export const listSpaces = <ThrowOnError extends boolean = false>(options?: Options<ListSpacesData, ThrowOnError>): RequestResult<ListSpacesResponses, ListSpacesErrors, ThrowOnError> => (options?.client ?? client).get<ListSpacesResponses, ListSpacesErrors, ThrowOnError>({ url: '/api/spaces', ...options });
 
 /**
  * Create a space

@@ -40,6 +40,27 @@ export type SearchResult = {
 };
 
 /**
+ * A page of public spaces.
+ */
+export type SpacePage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<SearchResult>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+    /**
+     * The other query whose results follow those of `q`, on every page of such a list; otherwise `null`. Show it:
+     * "Also showing results for …". It can have the same words as `q`. Then no space matches all of them, and the
+     * results match some of them.
+     *
+     */
+    answered_query: string | null;
+};
+
+/**
  * A user, as shown with spaces and messages.
  */
 export type UserSummary = {
@@ -825,7 +846,8 @@ export type SearchSpacesByTagData = {
         /**
          * The tag name, such as `c++` or `a/b`. Pass plain text to your client, which encodes it for the URL
          * like any path parameter (`/` becomes `%2F`). The names `.` and `..` cannot be requested, because
-         * URL parsers resolve them as relative path segments. The tags of spaces have at most 64 code points. A tag
+         * URL parsers resolve them as relative path segments. Many clients do not encode all special characters in
+         * paths, such as `#`, `%` and `/`. The parameter `tag` of `listSpaces` accepts any tag and avoids this. The tags of spaces have at most 64 code points. A tag
          * with which the request line and headers are larger than 16,384 bytes gets 431.
          *
          */
@@ -1555,6 +1577,74 @@ export type EndSessionResponses = {
 };
 
 export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
+
+export type ListSpacesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The search text, at most 200 code points.
+         */
+        q?: string;
+        /**
+         * Whether to return only spaces that match the words of `q` as typed. Only with `q`.
+         */
+        as_typed?: boolean;
+        /**
+         * The tag name, such as `c++` or `a/b`.
+         */
+        tag?: string;
+        /**
+         * The order of the list of all public spaces.
+         */
+        sort?: 'popular' | 'newest';
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/spaces';
+};
+
+export type ListSpacesErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ListSpacesError = ListSpacesErrors[keyof ListSpacesErrors];
+
+export type ListSpacesResponses = {
+    /**
+     * A page of public spaces.
+     */
+    200: SpacePage;
+};
+
+export type ListSpacesResponse = ListSpacesResponses[keyof ListSpacesResponses];
 
 export type CreateSpaceData = {
     body: SpaceCreation;

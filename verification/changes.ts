@@ -144,6 +144,7 @@ export const changes: Record<string, Change> = {
  * this, the check would run and fail, because the request for a list names none of its items.
  */
 export const requiredItems: Record<string, (world: World) => unknown> = {
+  'listSpaces 200': ({ space }) => space,
   'searchSpaces 200': ({ space }) => space,
   'searchSpacesByTag 200': ({ space }) => space,
   'listParticipations 200': ({ space }) => space,

@@ -4,7 +4,8 @@ import type { Context } from '../context.ts';
 import { readPage } from '../http/pages.ts';
 import { HttpProblem } from '../http/problems.ts';
 import type { PageRequest } from '../pagination.ts';
-import { searchByTag, searchByText } from '../search/search.ts';
+import { assertOneList } from '../search/list-choice.ts';
+import { listSpaces, searchByTag, searchByText } from '../search/search.ts';
 import type { SearchResponse } from '../search/search-state.ts';
 
 export function searchHandlers(context: Context) {
@@ -15,9 +16,21 @@ export function searchHandlers(context: Context) {
   ) => {
     const { body, answeredQuery } = await readPage(context, request, reply, read);
     if (answeredQuery !== null) reply.header('answered-query', encodeURIComponent(answeredQuery));
-    return reply.type('application/json').code(200).send(body);
+    return sendJson(reply, body);
   };
   return {
+    listSpaces: async (request, reply) => {
+      const { q, tag, sort = 'popular', as_typed = false } = request.query ?? {};
+      assertOneList({ ...request.query, asTyped: as_typed });
+      const page = await readPage(context, request, reply, (pageRequest) => {
+        if (q !== undefined)
+          return searchByText(context, { query: q, asTyped: as_typed }, pageRequest);
+        if (tag !== undefined) return searchByTag(context, tag, pageRequest);
+        return listSpaces(context, sort, pageRequest);
+      });
+      return sendJson(reply, pageBody(page));
+    },
+
     searchSpaces: async (request, reply) => {
       const { q, as_typed = false } = request.query;
       const textQuery = { query: q, asTyped: as_typed };
@@ -35,4 +48,23 @@ export function searchHandlers(context: Context) {
       return search(request, reply, (pageRequest) => searchByTag(context, tag, pageRequest));
     },
   } satisfies Partial<RouteHandlers>;
+}
+
+/** Sends the JSON of search results as it is. */
+function sendJson(reply: FastifyReply, body: Buffer) {
+  return reply.type('application/json').code(200).send(body);
+}
+
+/** Returns the body of a page of search results, which are JSON already. */
+function pageBody({
+  body,
+  nextCursor,
+  answeredQuery,
+}: Pick<SearchResponse, 'body' | 'answeredQuery'> & { nextCursor: string | null }): Buffer {
+  const rest = { next_cursor: nextCursor, answered_query: answeredQuery };
+  return Buffer.concat([
+    Buffer.from('{"items":'),
+    body,
+    Buffer.from(`,${JSON.stringify(rest).slice(1)}`),
+  ]);
 }

@@ -14,7 +14,7 @@ export interface Metrics {
   /** Records a request and its duration in seconds. `aborted`: its connection closed before the response ended. */
   recordRequest(labels: { operation: string; status: number | 'aborted' }, seconds: number): void;
   /** Runs a search and records its duration. */
-  timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
+  timeSearch<T>(kind: 'text' | 'tag' | 'all', search: () => Promise<T>): Promise<T>;
 }
 
 /** Creates the metrics of this process. They are enabled if METRICS_TOKEN is set. */

@@ -1,15 +1,18 @@
 import type { Database } from '../database/engine.ts';
 import type { PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
+import { listAllSpaces, type SpaceOrder } from './all-spaces.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
 import { getCachedResponse, type SearchResponse, type SearchState } from './search-state.ts';
 import { searchTag } from './tag-search.ts';
 import { searchText, type TextPage, type TextQuery } from './text-search.ts';
 
+export type SearchKind = 'text' | 'tag' | 'all';
+
 export interface SearchContext extends AvatarResources {
   search: SearchState;
   metrics: {
-    timeSearch<T>(kind: 'text' | 'tag', search: () => Promise<T>): Promise<T>;
+    timeSearch<T>(kind: SearchKind, search: () => Promise<T>): Promise<T>;
   };
 }
 
@@ -36,9 +39,21 @@ export function searchByTag(
   }));
 }
 
+/** Returns a page of all public spaces. */
+export function listSpaces(
+  context: SearchContext,
+  order: SpaceOrder,
+  page: PageRequest,
+): Promise<SearchResponse> {
+  return searchWithCache(context, 'all', order, page, async (revision, _dictionary, db) => ({
+    ...(await listAllSpaces(context, order, revision, page, db)),
+    answeredQuery: null,
+  }));
+}
+
 function searchWithCache(
   { engine, search: state, metrics }: SearchContext,
-  kind: 'text' | 'tag',
+  kind: SearchKind,
   query: TextQuery | string,
   page: PageRequest,
   search: (revision: number, dictionary: Dictionary, db: Database) => Promise<TextPage>,

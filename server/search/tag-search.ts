@@ -1,18 +1,11 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
 import { prepare } from '../database/prepared.ts';
-import { type Page, type PageRequest, pageOf } from '../pagination.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { tagKey } from '../text/words/fold.ts';
+import { type KeyedRow, readInKeyOrder } from './key-order.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
-
-/**
- * Number of spaces that a later page reads. Those that changed since the first page are omitted, so the page can end
- * early.
- */
-const MAX_CANDIDATES = 500;
-
-type TagPosition = readonly [lastKey: number, firstRevision: number];
 
 /**
  * Returns a page of the public spaces with a tag, in the order of their keys. It can have fewer than `limit` items and
@@ -20,38 +13,22 @@ type TagPosition = readonly [lastKey: number, firstRevision: number];
  * @param tag      the tag's name in any spelling
  * @param revision the current revision
  */
-export async function searchTag(
+export function searchTag(
   { engine, avatars }: AvatarResources,
   tag: string,
   revision: number,
-  { limit, position }: PageRequest,
+  page: PageRequest,
   db: Database = engine.db,
 ): Promise<Page<SearchResultJson>> {
-  const [after, firstRevision] = (position as TagPosition | undefined) ?? [-1, revision];
-  const candidates = position ? MAX_CANDIDATES : limit + 1;
-  const hits = await readHits(db, {
-    tag: tagKey(tag),
-    after,
-    candidates,
-    avatarBaseUrl: avatars.baseUrl,
-  });
-  const unchanged = hits.filter((hit) => hit.revision < firstRevision).slice(0, limit + 1);
-  const page = pageOf(unchanged, limit, ({ key }) => [key, firstRevision]);
-  const last = hits.at(-1);
-  const isTruncated = page.next === null && hits.length === candidates && last;
-  return {
-    items: page.items.map(({ result }) => result),
-    next: isTruncated ? [last.key, firstRevision] : page.next,
-  };
+  const key = tagKey(tag);
+  return readInKeyOrder(revision, page, (after, candidates) =>
+    readHits(db, { tag: key, after, candidates, avatarBaseUrl: avatars.baseUrl }),
+  );
 }
 
 const readHits = prepare(
   { tag: 'text', after: 'bigint', candidates: 'bigint', avatarBaseUrl: 'text' },
-  (_, { tag, after, candidates, avatarBaseUrl }) => sql<{
-    key: number;
-    revision: number;
-    result: SearchResultJson;
-  }>`
+  (_, { tag, after, candidates, avatarBaseUrl }) => sql<KeyedRow>`
     SELECT tag_hits.key, public_spaces.revision, ${resultJson(avatarBaseUrl)} AS result
     FROM tags
     JOIN tag_hits ON tag_hits.tag_id = tags.tag_id

@@ -276,7 +276,7 @@ describe('The check of the service’s contract', () => {
     [
       'a field of a search result',
       ({ components: { schemas } }) => delete schemas.SearchResult.properties.title,
-      'searchSpaces 200 response, searchSpacesByTag 200 response: SearchResult.title was removed. Keep the field.',
+      'searchSpaces 200 response, searchSpacesByTag 200 response, listSpaces 200 response: SearchResult.title was removed. Keep the field.',
     ],
     [
       'a status',

@@ -201,6 +201,11 @@ const operations: Record<string, [number, Operation]> = {
       return result;
     },
   ],
+  listSpaces: [
+    5,
+    (person) =>
+      api.listSpaces({ client: person.client, query: { sort: draw(['popular', 'newest']) } }),
+  ],
   searchSpaces: [
     20,
     (person, _, as) => api.searchSpaces({ client: as(person), query: { q: draw(WORDS) } }),

@@ -1,0 +1,169 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { ListSpacesData, SearchResult, Space } from '../../generated/types.gen.ts';
+import type { TestUser } from '../support/client.ts';
+import { readPages } from '../support/pages.ts';
+import { createSpace, joinSpace, leaveSpace } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
+import { getPage, searchPath, tagPath } from './search-pages.ts';
+import { createTeaSpaces } from './tea-spaces.ts';
+
+const app = useApp();
+let ann: TestUser;
+let guests: TestUser[];
+let spaces: Space[];
+
+beforeAll(async () => {
+  ({ ann, guests, spaces } = await createTeaSpaces(app));
+  await createSpace(ann, { title: 'Secret tea', visibility: 'private', tags: ['everything'] });
+});
+
+type Parameters = NonNullable<ListSpacesData['query']>;
+
+const pathOf = (parameters: Parameters) =>
+  `/api/spaces?${new URLSearchParams(Object.entries(parameters).map(([k, v]) => [k, String(v)]))}`;
+
+const ids = (results: Pick<Space, 'space_id'>[]) => results.map(({ space_id }) => space_id);
+
+/** Reads all pages with `next_cursor`, like clients that see only bodies. */
+async function readAll(parameters: Parameters): Promise<SearchResult[][]> {
+  const pages: SearchResult[][] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { ...parameters, cursor };
+    const { data } = await api.listSpaces({ client: app.client(), query, throwOnError: true });
+    pages.push(data.items);
+    cursor = data.next_cursor;
+  }
+  return pages;
+}
+
+describe('listSpaces', () => {
+  test.each(['tea', 'tea cake', '茶道', 'teehouse', 'nothing like it', ' '])(
+    'returns the pages of searchSpaces for q=%s',
+    async (q) => {
+      for (const as_typed of [false, true]) {
+        const pages = await readPages<SearchResult>(app, searchPath(q, 7, as_typed));
+        expect(await readAll({ q, limit: 7, as_typed })).toEqual(pages);
+      }
+    },
+  );
+
+  test('returns the other query, on every page', async () => {
+    const parameters = { q: 'teehouse', limit: 1 };
+    const first = await getPage(app, pathOf(parameters));
+    expect(first.body.answered_query).toBe('teahouse');
+    expect((await getPage(app, first.next as string)).body.answered_query).toBe('teahouse');
+    const asTyped = await getPage(app, pathOf({ ...parameters, as_typed: true }));
+    expect(asTyped.body).toEqual({ items: [], next_cursor: null, answered_query: null });
+  });
+
+  test.each(['everything', 'MOST', '#most', 'unknown', ' '])(
+    'returns the pages of searchSpacesByTag for tag=%s',
+    async (tag) => {
+      const pages = await readPages<SearchResult>(app, tagPath(tag, 7));
+      expect(await readAll({ tag, limit: 7 })).toEqual(pages);
+    },
+  );
+
+  test.each(['c#', 'c/c++', '50% x', '?&=', '.', '..', 'a\\b'])(
+    'finds the tag %s, although it has a meaning in paths',
+    async (tag) => {
+      const { space_id } = await createSpace(ann, { title: 'Odd', tags: [tag] });
+      expect(ids((await readAll({ tag })).flat())).toEqual([space_id]);
+      await api.deleteSpace({ client: ann.client, path: { space_id }, throwOnError: true });
+    },
+  );
+
+  test.each([1, 10, 63, 64, 65])('returns all public spaces in pages of %i', async (limit) => {
+    const newest = ids(spaces).toReversed();
+    expect(ids((await readAll({ sort: 'newest', limit })).flat())).toEqual(newest);
+    const popular = await readAll({ sort: 'popular', limit });
+    expect(popular).toHaveLength(Math.ceil(spaces.length / limit));
+    expect(ids(popular.flat()).toSorted()).toEqual(newest.toSorted());
+    expect(await readAll({ limit })).toEqual(popular);
+  });
+
+  test('sorts by steps of popularity, then newest first', async () => {
+    const found = (await readAll({ sort: 'popular', limit: 100 })).flat();
+    const ages = ids(spaces);
+    const byTag = (await readAll({ tag: 'everything', limit: 100 })).flat();
+    // All spaces have this tag, and the tag search sorts in the same way.
+    expect(ids(found)).toEqual(ids(byTag));
+    expect(found[0]?.participant_count).toBe(guests.length + 1);
+    const single = found.filter(({ participant_count }) => participant_count === 1);
+    const positions = single.map(({ space_id }) => ages.indexOf(space_id));
+    expect(positions).toEqual(positions.toSorted((a, b) => b - a));
+  });
+
+  test('repeats no space that becomes less or more popular between two pages', async () => {
+    for (const sort of ['popular', 'newest'] as const) {
+      const first = await getPage(app, pathOf({ sort, limit: 5 }));
+      const seen = first.body.items as Space[];
+      const [unpopular, popular] = [seen[0] as Space, spaces[0] as Space];
+      const fans = guests.slice(1);
+      for (const fan of fans) {
+        await leaveSpace(fan, unpopular);
+        await joinSpace(fan, popular);
+      }
+      const rest = await readPages<SearchResult>(app, first.next as string);
+      const all = ids([...seen, ...rest.flat()]);
+      expect(new Set(all).size).toBe(all.length);
+      for (const fan of fans) {
+        await joinSpace(fan, unpopular);
+        await leaveSpace(fan, popular);
+      }
+    }
+  });
+
+  test('omits spaces that become private or are deleted between two pages', async () => {
+    for (const sort of ['popular', 'newest'] as const) {
+      const [hidden, deleted] = [await createSpace(ann), await createSpace(ann)];
+      const last = await createSpace(ann);
+      const first = await getPage(app, pathOf({ sort: 'newest', limit: 1 }));
+      expect(ids(first.body.items)).toEqual([last.space_id]);
+      const body = { visibility: 'private' } as const;
+      await api.updateSpace({ client: ann.client, path: hidden, body, throwOnError: true });
+      await api.deleteSpace({ client: ann.client, path: deleted, throwOnError: true });
+      const rest = (await readPages<SearchResult>(app, first.next as string)).flat();
+      const all = (await readAll({ sort, limit: 100 })).flat();
+      for (const each of [rest, all]) {
+        expect(ids(each)).not.toContain(hidden.space_id);
+        expect(ids(each)).not.toContain(deleted.space_id);
+      }
+      for (const path of [hidden, last]) {
+        await api.deleteSpace({ client: ann.client, path, throwOnError: true });
+      }
+    }
+  });
+
+  test.each<[Record<string, string>, string, string]>([
+    [{ q: 'tea', tag: 'most' }, '?tag', 'cannot be combined with q'],
+    [{ q: 'tea', sort: 'newest' }, '?sort', 'cannot be combined with q'],
+    [{ q: '', sort: 'popular' }, '?sort', 'cannot be combined with q'],
+    [{ tag: 'most', sort: 'popular' }, '?sort', 'cannot be combined with tag'],
+    [{ as_typed: 'true' }, '?as_typed', 'requires q'],
+    [{ as_typed: 'true', tag: 'most' }, '?as_typed', 'requires q'],
+    [{ as_typed: 'true', sort: 'newest' }, '?as_typed', 'requires q'],
+  ])('rejects the combination %j', async (parameters, pointer, message) => {
+    const { status, body } = await getPage(app, `/api/spaces?${new URLSearchParams(parameters)}`);
+    expect(status).toBe(400);
+    expect(body).toMatchObject({ code: 'invalid_request', errors: [{ pointer, message }] });
+  });
+
+  test.each(['sort=oldest', 'sort=', 'tag=', 'sort=newest&sort=popular', `q=${'a'.repeat(201)}`])(
+    'rejects the query string %s',
+    async (query) => {
+      const { status, body } = await getPage(app, `/api/spaces?${query}`);
+      expect([status, body.code]).toEqual([400, 'invalid_request']);
+    },
+  );
+
+  test('rejects a cursor of another order', async () => {
+    const { body } = await getPage(app, pathOf({ sort: 'newest', limit: 1 }));
+    const cursor = body.next_cursor as string;
+    for (const parameters of [{}, { sort: 'popular' }, { tag: 'everything' }, { q: 'tea' }]) {
+      const other = await getPage(app, pathOf({ ...(parameters as Parameters), cursor }));
+      expect([other.status, other.body.code]).toEqual([400, 'invalid_cursor']);
+    }
+  });
+});
