@@ -194,6 +194,13 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  listSpaces:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   createSpace:
     | 'invalid_request'
     | 'unauthenticated'
