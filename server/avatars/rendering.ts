@@ -66,29 +66,21 @@ export async function renderAvatar(file: Uint8Array, account: string): Promise<B
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
-  try {
-    const metadata = await readMetadata(image, account);
-    const cost = costOf(metadata, image);
-    const size = cost > MAX_ORDINARY_COST ? 'large' : 'ordinary';
-    return await limiters[size](
-      async () => {
-        using _ = await takeRenderingTurn(size);
-        return await encode(await decodeSquare(image, metadata), image.orientation);
-      },
-      { account, cost },
-    );
-  } catch (error) {
-    throw error instanceof DomainError ? error : undecodable(error);
-  }
+  const metadata = await readMetadata(image, account);
+  const cost = costOf(metadata, image);
+  const size = cost > MAX_ORDINARY_COST ? 'large' : 'ordinary';
+  const render = async () => {
+    using _ = await takeRenderingTurn(size);
+    return await encode(await decodeSquare(image, metadata), image.orientation);
+  };
+  return limiters[size](render, { account, cost });
 }
 
-/** Reads the header of an image. @throws DomainError `avatar_undecodable` if the image has too many pixels */
+/** Reads the header of an image. @throws DomainError `avatar_undecodable` if it is damaged, or has too many pixels */
 async function readMetadata({ bytes }: StrippedImage, account: string): Promise<Metadata> {
   // Without a limit, because it decodes no pixels, and an error of sharp would lack the size.
-  const metadata = await limitMetadata(() => sharp(bytes, { limitInputPixels: false }).metadata(), {
-    account,
-    cost: bytes.length,
-  });
+  const read = () => sharp(bytes, { limitInputPixels: false }).metadata().catch(rejectDamaged);
+  const metadata = await limitMetadata(read, { account, cost: bytes.length });
   const { width, height } = metadata;
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height);
   return metadata;
@@ -122,7 +114,8 @@ async function decodeSquare({ bytes }: StrippedImage, { icc, space }: Metadata):
     .resize(AVATAR_EDGE_PIXELS, AVATAR_EDGE_PIXELS, { fit: 'cover', position: 'centre' })
     .timeout({ seconds: RENDERING_TIMEOUT_SECONDS })
     .raw()
-    .toBuffer({ resolveWithObject: true });
+    .toBuffer({ resolveWithObject: true })
+    .catch(rejectDamaged);
 }
 
 /**
@@ -162,12 +155,13 @@ function tooManyPixels(width: number, height: number): DomainError {
   );
 }
 
-function undecodable(cause: unknown): DomainError {
+/** @param cause an error of sharp */
+function rejectDamaged(cause: unknown): never {
   const error = new DomainError(
     'avatar_undecodable',
     'The avatar could not be decoded. Send an undamaged JPEG, PNG, WebP or GIF file of at most 64 megapixels.',
     [{ pointer: '/avatar', message: 'must be an undamaged file' }],
   );
   error.cause = cause;
-  return error;
+  throw error;
 }
