@@ -41,14 +41,6 @@ export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap
   ),
 );
 
-/** Examples of required parameters, by name. */
-export const parameterExamples: ReadonlyMap<string, string> = new Map(
-  operations
-    .flatMap(({ parameters }) => parameters)
-    .filter(({ required }) => required)
-    .map(({ name, example }) => [name, example]),
-);
-
 function examplesOf({ example, examples }: Media): [string, { code?: string }][] {
   if (!examples) return [['only', { ...example }]];
   return Object.entries(examples).map(([name, { value }]) => [name, value]);

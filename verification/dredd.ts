@@ -43,13 +43,15 @@ interface Test {
 }
 
 /**
- * Runs Dredd, which sends every transaction of the contract to a server in sequence.
+ * Runs Dredd, which sends every transaction of a contract to a server in sequence.
+ * @param contract an OpenAPI document in JSON
  * @param prepare changes each transaction before it is sent; if it rejects, the transaction fails
  * @param interruption skips the remaining transactions
  * @returns the results of the transactions that were not skipped
  */
 export async function runDredd(
   url: string,
+  contract: string,
   prepare: (transaction: Transaction) => Promise<void>,
   interruption?: AbortSignal,
 ): Promise<Result[]> {
@@ -71,7 +73,7 @@ export async function runDredd(
   const Dredd = await loadDredd();
   const dredd = new Dredd({
     endpoint: url,
-    path: [fileURLToPath(new URL('../openapi.yaml', import.meta.url))],
+    apiDescriptions: [{ location: 'openapi.json', content: contract }],
     emitter,
     hookfiles: [fileURLToPath(new URL('hooks.cjs', import.meta.url))],
     custom: {

@@ -1,17 +1,8 @@
-import {
-  changes,
-  changesByStatus,
-  replaceInPath,
-  requiredItems,
-  setToken,
-  UNKNOWN_ID,
-} from './changes.ts';
-import {
-  type DeclaredResponse,
-  declaredResponses,
-  parameterExamples,
-} from './declared-responses.ts';
+import { contract, type Operation, resolveReference, type Schema } from '../server/contract.ts';
+import { type Changes, changes, changesByStatus } from './changes.ts';
+import { type DeclaredResponse, declaredResponses } from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
+import { exampleRequest, inputNamesOf } from './requests.ts';
 import type { Servers, World } from './world.ts';
 
 /** Maximum number of requests to reach a rate limit. */
@@ -31,24 +22,28 @@ export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   session_id: ({ sessionId }) => sessionId,
 };
 
+/** Existing items of lists in a world, by the name of their schema. */
+export const existingItems: Readonly<Record<string, (world: World) => unknown>> = {
+  SearchResult: ({ space }) => space,
+  Participation: ({ space }) => space,
+  Participant: ({ participant }) => participant,
+  Removal: ({ removed }) => removed,
+  SessionSummary: ({ sessionId }) => sessionId,
+  Message: ({ message }) => message,
+};
+
 /**
  * Returns a function that changes a transaction so that it provokes the expected response.
  * @param onSkip called for each response that cannot be provoked
- * @param isSelected returns whether to send the requests of an operation
  */
 export function prepareWith(
   { world, specialWorlds }: Servers,
   onSkip: (response: DeclaredResponse, reason: string) => void,
-  isSelected: (operationId: string) => boolean = () => true,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
     const response = findDeclaredResponse(transaction);
-    const { id, operation, status, schema } = response;
+    const { id, status, schema } = response;
     transaction.id = id;
-    if (!isSelected(operation.operationId)) {
-      transaction.skip = true;
-      return;
-    }
     // Whether a server has rate limits depends on its settings.
     for (const name of Object.keys(transaction.expected.headers)) {
       if (name.startsWith('RateLimit-')) delete transaction.expected.headers[name];
@@ -101,20 +96,47 @@ function findObstacle(response: DeclaredResponse, isSpecial: boolean): string | 
   return undefined;
 }
 
-/** Changes the example request so that it provokes the response. */
+/** Replaces the example request with one that provokes the response. */
 async function changeRequest(
   transaction: Transaction,
   response: DeclaredResponse,
   world: World,
 ): Promise<void> {
   const { id, operation, status } = response;
-  replaceIds(transaction, response, world);
-  // Throws MissingOperation if the items of the list could not be created.
-  requiredItems[id]?.(world);
-  // The request for a 401 gets another token, so it needs no account.
-  if (operation.authentication !== 'none' && status !== '401')
-    setToken(transaction, world.creator.token);
-  await (changes[id] ?? changesByStatus[status])?.(transaction, world);
+  const { request } = transaction;
+  const values = valuesFor(response, world);
+  // Throws MissingOperation if the items could not be created. Otherwise, the check would run and fail, because the
+  // request for a list names none of its items.
+  const itemSchema = itemSchemaOf(operation);
+  if (status === '200' && itemSchema !== undefined) existingItems[itemSchema]?.(world);
+  const change: Changes = (await (changes[id] ?? changesByStatus[status])?.(world)) ?? {};
+
+  const { url, init } = exampleRequest(operation, { ...values, ...change.parameters }, true);
+  transaction.fullPath = new URL(world.url).pathname.replace(/\/$/, '') + url;
+  const body = change.form ?? init.body ?? '';
+  if (typeof body === 'string') {
+    const fields = body && { ...JSON.parse(body), ...change.fields };
+    request.body = fields && JSON.stringify(fields);
+  } else {
+    const encoded = new Response(body);
+    request.headers['Content-Type'] = encoded.headers.get('content-type') as string;
+    request.body = Buffer.from(await encoded.arrayBuffer());
+  }
+  // A change with a token, such as that for a 401, needs no account of `creator`.
+  const isAuthenticated = operation.authentication !== 'none';
+  const token = change.token ?? (isAuthenticated && world.creator.token);
+  if (token) request.headers.Authorization = `Bearer ${token}`;
+  Object.assign(request.headers, change.headers);
+}
+
+/** Returns the name of the schema of a list's items, or undefined for other operations. */
+export function itemSchemaOf({ responses }: Operation): string | undefined {
+  const schema = responses[200]?.content?.['application/json']?.schema;
+  if (schema === undefined) return undefined;
+  const page = resolveReference<Schema>(contract, schema);
+  // The two searches return an array.
+  const { items } = page.properties?.items ?? page;
+  return items?.$ref?.split('/').at(-1);
 }
 
 function findDeclaredResponse({ request, expected, origin }: Transaction): DeclaredResponse {
@@ -130,24 +152,19 @@ function findDeclaredResponse({ request, expected, origin }: Transaction): Decla
 }
 
 /**
- * Replaces example ids with existing, unknown or malformed ones, depending on the status. Sets `limit` to 1, or to 0
- * for a 400.
+ * Returns values that replace examples: ids that exist, are unknown (for a 404) or malformed (for a 400 without a body),
+ * and limits.
  */
-function replaceIds(transaction: Transaction, { status }: DeclaredResponse, world: World): void {
-  const { request } = transaction;
-  const isPathInvalid = status === '400' && request.body === '';
-  for (const [name, idIn] of Object.entries(existingIds)) {
-    const example = parameterExamples.get(name);
-    if (example === undefined) throw new Error(`The contract has no parameter ${name}`);
-    const body = request.body.toString();
-    // Creating the data of other ids may have failed.
-    if (!transaction.fullPath.includes(example) && !body.includes(example)) continue;
-    const id = status === '404' ? UNKNOWN_ID : isPathInvalid ? '~' : idIn(world);
-    replaceInPath(transaction, example, id);
-    request.body = body.replace(example, id);
+function valuesFor({ operation, status }: DeclaredResponse, world: World): Record<string, string> {
+  const isPathInvalid = status === '400' && operation.bodyType === null;
+  const values: Record<string, string> = {};
+  for (const name of inputNamesOf(operation)) {
+    const idIn = existingIds[name];
+    if (idIn) values[name] = status === '404' ? 'nothing' : isPathInvalid ? '~' : idIn(world);
+    // Each list has two items and therefore a link to a next page.
+    if (name === 'limit') values[name] = isPathInvalid ? '0' : '1';
   }
-  // Each list has two items and therefore a link to a next page.
-  replaceInPath(transaction, 'limit=20', isPathInvalid ? 'limit=0' : 'limit=1');
+  return values;
 }
 
 /** Returns whether all callers with the same IP address share the operation's rate limit. */

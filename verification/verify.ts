@@ -1,3 +1,4 @@
+import { contract } from '../server/contract.ts';
 import { checkBehaviour } from './behaviour.ts';
 import { type Check, checkOf, failedCheck, missingOperationCheck } from './checks.ts';
 import { declaredResponses } from './declared-responses.ts';
@@ -32,8 +33,13 @@ export async function verify(
   for (const { id } of selected.filter(({ isFirstExample }) => !isFirstExample)) {
     omitted.set(id, 'Dredd sends a request only for the first of several examples');
   }
-  const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason), isSelected);
-  const results = await runDredd(servers.world.url, prepare, interruption);
+  const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason));
+  const results = await runDredd(
+    servers.world.url,
+    contractWith(isSelected),
+    prepare,
+    interruption,
+  );
   const checked = new Set(results.map(({ transaction }) => transaction.id));
   const notSent = selected.filter(({ id }) => !checked.has(id) && !omitted.has(id));
   const attempted = [
@@ -55,6 +61,13 @@ export async function verify(
     );
   }
   return { checks, omitted, blocked };
+}
+
+/** Returns the contract in JSON, with the selected operations only. */
+function contractWith(isSelected: (operationId: string) => boolean): string {
+  return JSON.stringify(contract, (_key, value) =>
+    value?.operationId === undefined || isSelected(value.operationId) ? value : undefined,
+  );
 }
 
 /**

@@ -6,7 +6,7 @@ import { type Operation, operations } from '../../server/contract.ts';
 import type { Schema } from '../../server/database/schema.ts';
 import { changes } from '../../verification/changes.ts';
 import { type DeclaredResponse, declaredResponses } from '../../verification/declared-responses.ts';
-import { existingIds } from '../../verification/preparation.ts';
+import { existingIds, existingItems, itemSchemaOf } from '../../verification/preparation.ts';
 import { notRebuilt, readIndexes } from '../support/integrity.ts';
 import { inputNamesOf } from '../support/requests.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
@@ -92,6 +92,15 @@ test('the contract check has an existing id for every required parameter that is
         `${each}: create it in openWorld (verification/world.ts) and add it to existingIds (verification/preparation.ts)`,
     ),
   ).toEqual([]);
+});
+
+test('the contract check has items of every list', () => {
+  const schemas = new Set(operations.flatMap((operation) => itemSchemaOf(operation) ?? []));
+  expect(schemas.size).toBeGreaterThan(0);
+  expect(
+    Object.keys(existingItems).sort(),
+    'existingItems (verification/preparation.ts) has an entry for each schema of a list, with two items in openWorld',
+  ).toEqual([...schemas].sort());
 });
 
 /** Returns the columns that the statements of `read` select, as `table.column`. */
