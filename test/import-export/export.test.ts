@@ -85,16 +85,16 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     const missing = Object.entries(schemas[record.type as DataRecord['type']].properties).filter(
       ([name]) => name !== 'tag_ids' && !Object.hasOwn(record, name),
     );
-    const values = missing.map(([name, schema]) => [name, valueOf(schema)]);
+    const values = missing.map(([name, schema]) => [name, exampleOf(schema)]);
     return { ...record, ...Object.fromEntries(values) };
   };
 
-  const valueOf = ({ enum: values, type, format, minimum, minLength, items }: Schema): unknown => {
+  const exampleOf = ({ enum: values, type, format, minimum, minLength, items }: Schema): unknown => {
     if (Array.isArray(values)) return values.at(-1);
     if (format === 'date-time') return '2026-01-01T00:00:00Z';
     if (type === 'boolean') return true;
     if (type === 'integer') return minimum ?? 1;
-    if (type === 'array') return [valueOf(items as Schema)];
+    if (type === 'array') return [exampleOf(items as Schema)];
     return 'x'.repeat(Number(minLength ?? 1));
   };
 
