@@ -224,7 +224,7 @@ describe('the built package', () => {
     const files = entries.filter((file) => file.endsWith('.js'));
     for (const file of files) {
       const code = await readFile(join(installed, file), 'utf8');
-      expect(code).toMatch(/\n\/\/# sourceMappingURL=[\w.]+\.js\.map$/);
+      expect(code).toMatch(/\n\/\/# sourceMappingURL=[\w.-]+\.js\.map$/);
       const map = JSON.parse(await readFile(join(installed, `${file}.map`), 'utf8'));
       const source = file.replace(/\.js$/, '.ts');
       expect(map.sources).toEqual([source]);

@@ -44,6 +44,12 @@ describe('The mock server', () => {
       expect(first.status).toBe(200);
       const second = await request(first.next as string);
       expect(second).toMatchObject({ status: 200, next: undefined });
+
+      const cursor = first.body.next_cursor;
+      if (cursor === undefined) return;
+      expect(first.next).toContain(`cursor=${cursor}`);
+      const last = await request(`${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`);
+      expect(last).toMatchObject({ status: 200, next: undefined, body: { next_cursor: null } });
     },
   );
 
