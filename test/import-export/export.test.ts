@@ -89,7 +89,14 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     return { ...record, ...Object.fromEntries(values) };
   };
 
-  const exampleOf = ({ enum: values, type, format, minimum, minLength, items }: Schema): unknown => {
+  const exampleOf = ({
+    enum: values,
+    type,
+    format,
+    minimum,
+    minLength,
+    items,
+  }: Schema): unknown => {
     if (Array.isArray(values)) return values.at(-1);
     if (format === 'date-time') return '2026-01-01T00:00:00Z';
     if (type === 'boolean') return true;
