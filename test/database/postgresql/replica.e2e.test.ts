@@ -227,11 +227,8 @@ describe('Searches with a read replica', () => {
       return isReplica;
     };
     const reads = await countReads(async () => {
-      const milliseconds = await timeOf(async () => {
-        expect(await engine.readOnReplica(0, read)).toBe(false);
-      });
-      // Less than the statement takes without a conflict.
-      expect(milliseconds).toBeLessThan(900);
+      // Without a conflict, the statement would end on the replica.
+      expect(await engine.readOnReplica(0, read)).toBe(false);
     });
     expect(reads).toEqual({ replica: 0, behind: 0, failed: 1 });
     expect(await countReads(() => search(newWord()))).toMatchObject({ replica: 1 });
