@@ -83,7 +83,7 @@ function associatedData(list: string): Buffer {
 function invalidCursor(): HttpProblem {
   return new HttpProblem(
     'invalid_cursor',
-    'The cursor does not belong to this list. Repeat the request for the previous page with only cursor and limit changed, or follow its Link header.',
+    'The cursor does not belong to this list. Follow the Link header of the previous page, or repeat its request with only cursor and limit changed.',
     { pointers: [{ pointer: '?cursor', message: 'is not a cursor of this list' }] },
   );
 }
