@@ -206,7 +206,8 @@ describe.each<Search>([
           expect(ids).toEqual([...new Set(ids)]);
           expect([...unchanged].filter((id) => !ids.includes(id))).toEqual([]);
         }),
-        { numRuns: RUNS },
+        // With a seed, because random walks may change too little, which the last expectations detect.
+        { numRuns: RUNS, seed: 1 },
       );
       expect(changed).toBeGreaterThan(RUNS);
       if (hasOtherQuery) expect(withOtherQuery).toBe(RUNS);
