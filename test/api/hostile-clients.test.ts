@@ -69,6 +69,19 @@ describe('The limit of public reads', () => {
   });
 });
 
+test('A page that loads 30 resources at once is within the default limits', async () => {
+  await using app = await startApp({ RATE_LIMITS: 'on' });
+  const { headers } = await app.register();
+  const paths = [
+    ...Array.from({ length: 15 }, () => '/avatars/default.webp'),
+    ...Array.from({ length: 10 }, (_, i) => `/api/spaces/search?q=tea${i}`),
+    ...['me', 'data'].map((name) => `/api/profile/${name}`),
+    ...['participations', 'auth/sessions', 'participations?limit=1'].map((path) => `/api/${path}`),
+  ];
+  const responses = await Promise.all(paths.map((path) => app.fetch(path, { headers })));
+  expect(responses.map(({ status }) => status)).toEqual(paths.map(() => 200));
+});
+
 describe('Reads that require a token', () => {
   test('count by account, not by client', async () => {
     await using app = await startApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '10' });

@@ -34,6 +34,16 @@ describe('Limits of public reads', () => {
     expect(allowed).toBe(1_200);
   });
 
+  test('allow 50 people behind one address to open a page with 20 avatars each minute', () => {
+    const limits = open(1_200);
+    // A search, a space and its messages, and four reads for the avatars.
+    const reads = Array.from({ length: 50 * 10 }, () => {
+      passSeconds(60 / 50);
+      return send(limits, 7);
+    });
+    expect(reads.filter((allowed) => allowed < 7)).toEqual([]);
+  });
+
   test('report what is left, and when the next read is allowed', () => {
     const limits = open(60);
     expect(limits.count(ipv4)).toEqual({

@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import sharp from 'sharp';
 import * as api from '../../generated/sdk.gen.ts';
 import { register } from '../support/client.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace } from '../support/spaces.ts';
-import { median } from '../support/statistics.ts';
-import { type Call, duration, send } from './load.ts';
+import { median, quantile } from '../support/statistics.ts';
+import { type Call, duration, prepareAccount, send } from './load.ts';
 import type { Trial } from './trial.ts';
 
-/** Time between two requests of the other user, who reads results before the next search. */
+/** Time between two requests of the other user, who looks at the response before the next request. */
 const PAUSE_MS = 50;
 
 /** Beside a greedy client, the median of the other user is at most twice as long, plus the noise of a busy machine. */
 const MAX_FACTOR = 2;
 const NOISE_MS = 15;
+
+/** The median of uploads beside four accounts that upload images of 64 megapixels, which share the time evenly. */
+const MAX_UPLOAD_FACTOR = 5;
 
 /** One of these rounds must be within the limit, because other programs can delay a user, too. */
 const ROUNDS = 3;
@@ -25,7 +29,10 @@ const GREEDY_ADDRESS = '127.0.0.9';
 interface Attack {
   name: string;
   connections: number;
-  call: Call;
+  /** The connections send these requests in turn. */
+  calls: readonly Call[];
+  /** Whether the other user uploads avatars instead of searching. */
+  delaysUploads?: boolean;
 }
 
 export const greedyClients: Trial = {
@@ -37,28 +44,40 @@ export const greedyClients: Trial = {
     const settings = { RATE_LIMITS: 'on' };
     await using server = await startServer(settings);
     const attacks = await prepareAttacks(server);
-    await searchFor(server, milliseconds);
+    const { search, upload } = await prepareAccount(server.url, 5);
+    await useService(server, search, milliseconds);
     const results: string[] = [];
     for (const attack of attacks) {
+      const next = attack.delaysUploads ? upload : search;
+      const maxFactor = attack.delaysUploads ? MAX_UPLOAD_FACTOR : MAX_FACTOR;
       const rounds: string[] = [];
       let isHarmless = false;
       while (!isHarmless && rounds.length < ROUNDS) {
-        const calm = await searchFor(server, milliseconds);
+        const calm = await useService(server, next, milliseconds);
         const stop = startAttack(server, attack);
-        const busy = await searchFor(server, milliseconds);
+        const busy = await useService(server, next, milliseconds);
         const sent = await stop();
-        isHarmless = busy <= MAX_FACTOR * calm + NOISE_MS;
-        rounds.push(`${calm.toFixed(1)} -> ${busy.toFixed(1)} ms (${sent} requests)`);
+        isHarmless = busy.median <= maxFactor * calm.median + NOISE_MS;
+        rounds.push(`${describe(calm)} -> ${describe(busy)} ms (${sent} requests)`);
       }
       const result = `${attack.name} ${rounds.join(', then ')}`;
       assert(isHarmless, result);
       results.push(result);
     }
-    return `median of another user's searches: ${results.join('; ')}`;
+    return `median (p99) of another user: ${results.join('; ')}`;
   },
 };
 
-/** Creates an account with 900 messages in a space, and returns the requests that it and strangers can send. */
+interface Times {
+  median: number;
+  p99: number;
+}
+
+function describe({ median, p99 }: Times): string {
+  return `${median.toFixed(1)} (${p99.toFixed(0)})`;
+}
+
+/** Creates an account with 900 messages in a space, and returns the attacks by it, by strangers and by four accounts. */
 async function prepareAttacks({ url }: Server): Promise<Attack[]> {
   const { client, token } = await register(url, 'greedy');
   const { space_id } = await createSpace({ client }, { title: 'Bread', tags: ['baking'] });
@@ -76,39 +95,58 @@ async function prepareAttacks({ url }: Server): Promise<Attack[]> {
     headers: { 'content-type': 'application/json', 'content-length': String(nested.length) },
     body: nested,
   };
+  const images = await Promise.all([1, 2, 3, 4].map((i) => largeUpload(url, `painter${i}`)));
   return [
-    { name: 'data downloads', connections: 50, call: read('/api/profile/data') },
-    { name: 'own statistics', connections: 20, call: read('/api/profile/me') },
-    { name: 'participations', connections: 20, call: read('/api/participations?limit=100') },
-    { name: 'nested JSON', connections: 16, call: login },
-    { name: 'unknown paths', connections: 32, call: read(`/${'x'.repeat(15_000)}`) },
-    { name: 'files', connections: 32, call: read('/docs/static/swagger-ui-bundle.js') },
+    { name: 'data downloads', connections: 50, calls: [read('/api/profile/data')] },
+    { name: 'own statistics', connections: 20, calls: [read('/api/profile/me')] },
+    { name: 'participations', connections: 20, calls: [read('/api/participations?limit=100')] },
+    { name: 'nested JSON', connections: 16, calls: [login] },
+    { name: 'unknown paths', connections: 32, calls: [read(`/${'x'.repeat(15_000)}`)] },
+    { name: 'files', connections: 32, calls: [read('/docs/static/swagger-ui-bundle.js')] },
+    { name: 'large images', connections: 8, calls: images, delaysUploads: true },
   ];
 }
 
-/** Returns the median of searches by another user. None may fail. */
-async function searchFor({ url }: Server, milliseconds: number): Promise<number> {
+/** Returns the upload of a progressive JPEG with the maximum number of pixels, by a new account. */
+async function largeUpload(url: string, username: string): Promise<Call> {
+  const { token } = await register(url, username);
+  const size = { width: 8_000, height: 8_000, channels: 3, background: 'teal' } as const;
+  const image = await sharp({ create: size }).jpeg({ progressive: true }).toBuffer();
+  const form = new FormData();
+  form.set('avatar', new Blob([new Uint8Array(image)]), 'avatar.jpg');
+  const encoded = new Response(form);
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': encoded.headers.get('content-type') as string,
+  };
+  const body = Buffer.from(await encoded.arrayBuffer());
+  return { name: 'upload', method: 'PUT', path: '/api/profile/picture', headers, body };
+}
+
+/** Returns how long requests of another user take. None may fail. */
+async function useService({ url }: Server, next: () => Call, milliseconds: number): Promise<Times> {
   const agent = new Agent({ keepAlive: true });
   const durations: number[] = [];
   const end = performance.now() + milliseconds;
-  for (let i = 0; performance.now() < end; i += 1) {
-    const path = `/api/spaces/search?q=bread%20${i}`;
-    const outcome = await send(url, { name: 'search', method: 'GET', path, headers: {} }, agent);
-    assert.equal(outcome.status, 200, `a search of another user failed: ${outcome.error}`);
+  while (performance.now() < end) {
+    const call = next();
+    const outcome = await send(url, call, agent);
+    assert.equal(outcome.status, 200, `a ${call.name} of another user failed: ${outcome.error}`);
     durations.push(duration(outcome));
     await sleep(PAUSE_MS);
   }
   agent.destroy();
-  return median(durations);
+  return { median: median(durations), p99: quantile(durations, 0.99) };
 }
 
 /** Repeats a request on many connections. Returns a function that stops and returns the number of requests. */
-function startAttack({ url }: Server, { connections, call }: Attack): () => Promise<number> {
+function startAttack({ url }: Server, { connections, calls }: Attack): () => Promise<number> {
   const agent = new Agent({ keepAlive: true, localAddress: GREEDY_ADDRESS });
   let isStopping = false;
   let sent = 0;
   const sending = Promise.all(
-    Array.from({ length: connections }, async () => {
+    Array.from({ length: connections }, async (_, i) => {
+      const call = calls[i % calls.length] as Call;
       while (!isStopping) {
         await send(url, call, agent);
         sent += 1;
