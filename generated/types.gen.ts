@@ -847,8 +847,10 @@ export type SearchSpacesByTagData = {
          * The tag name, such as `c++` or `a/b`. Pass plain text to your client, which encodes it for the URL
          * like any path parameter (`/` becomes `%2F`). The names `.` and `..` cannot be requested, because
          * URL parsers resolve them as relative path segments. Many clients do not encode all special characters in
-         * paths, such as `#`, `%` and `/`. The parameter `tag` of `listSpaces` accepts any tag and avoids this. The tags of spaces have at most 64 code points. A tag
-         * with which the request line and headers are larger than 16,384 bytes gets 431.
+         * paths, such as `#`, `%` and `/`. The parameter `tag` of `listSpaces` accepts any tag and avoids this.
+         *
+         * The tags of spaces have at most 64 code points. A tag with which the request line and headers are larger
+         * than 16,384 bytes gets 431.
          *
          */
         tag: string;

@@ -18,7 +18,7 @@ if (isCommand(name)) {
     console,
   };
   const exitCode = await runCommand(name, entryOf(name), args, terminal);
-  // At once, because a failed start or an input that nobody closes would keep the process running.
+  // Open handles of a failed command, such as standard input or a port, would keep the process running.
   if (exitCode !== 0) process.exit(exitCode);
 } else {
   console.error(explainUnknownCommand(name));

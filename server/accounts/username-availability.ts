@@ -21,7 +21,7 @@ export async function chooseUsername(
   return parseUsername(text);
 }
 
-/** Returns the error to throw after a write of a chosen username has failed: another request may have taken the name. */
+/** Returns the error to throw if a chosen username could not be written: another request may have taken it meanwhile. */
 export function usernameErrorOf(engine: Engine, error: unknown): unknown {
   return engine.isUniqueViolation(error) ? usernameTaken() : error;
 }

@@ -66,8 +66,8 @@ export function prepareReadMany<const T extends Types, Row>(
 }
 
 /**
- * Like `prepare`, but for a write of any number of rows. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at once, in
- * their order, and the results are concatenated.
+ * Like `prepare`, but for a write of any number of rows. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at
+ * once, in their order, and the results are concatenated.
  * @param build is called with placeholders for each row
  */
 export function prepareWriteMany<const T extends Types, Row>(

@@ -37,8 +37,8 @@ export type Database = Kysely<Schema>;
 export type DatabaseTransaction = Transaction<Schema>;
 
 /**
- * All columns of a new row, except generated ones. Unlike the rows that Kysely inserts, it requires nullable columns, so
- * that no insert forgets a new one.
+ * All columns of a new row, except generated ones. Unlike Kysely's `Insertable`, it requires nullable columns, so that
+ * no insert forgets a new one.
  */
 export type NewRow<Table extends keyof Schema> = {
   [Column in keyof Schema[Table] as undefined extends InsertType<Schema[Table][Column]>

@@ -6,7 +6,8 @@ import { contractFor, contractTextFor } from '../contract.ts';
 import { THEME_CSS, themePlugin, VIEWPORT_JS } from './documentation-theme.ts';
 
 /**
- * Serves the contract with this server's URL at `/openapi.yaml` and `/openapi.json`, and an interactive reference at `/docs`.
+ * Serves the contract with this server's URL at `/openapi.yaml` and `/openapi.json`, and an interactive reference at
+ * `/docs`.
  * @param introduction Markdown, put before the description of the service
  */
 export async function serveDocumentation(

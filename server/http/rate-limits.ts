@@ -13,8 +13,9 @@ import { networkKey, readSender } from './client-key.ts';
 /**
  * Runs `work` if the rate limit allows it, and sets the RateLimit headers of the reply.
  *
- * Work that is rejected with 400, 429 or 503 does not count, except for uploads: the request was invalid or beyond another
- * limit, or the server was overloaded. Work that fails because the database or the avatar storage is unavailable counts as a failure.
+ * Work that is rejected with 400, 429 or 503 does not count, except for uploads: the request was invalid or beyond
+ * another limit, or the server was overloaded. Work that fails because the database or the avatar storage is
+ * unavailable counts as a failure.
  * @param limit null for no limit
  * @param key   identifies the limited client, account or session
  * @throws RateExceededError

@@ -217,7 +217,7 @@ async function listOwnReports(
   return { items: items.map(({ pk: _, ...report }) => report), next };
 }
 
-/** Returns the rows that are not deleted. Filtered after the query, so that one page never reads past many deleted rows. */
+/** Omits deleted rows. Filters after the query, so that one page never reads past many deleted rows. */
 function liveItems<Row extends { is_live: boolean }>(rows: Row[]): Omit<Row, 'is_live'>[] {
   return rows.filter(({ is_live }) => is_live).map(({ is_live: _, ...item }) => item);
 }

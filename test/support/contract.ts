@@ -48,8 +48,8 @@ function declaredResponses(): [string, Response][] {
 
 /**
  * Validates an exchange against the contract. The response must have a declared status, type and body, and all required
- * headers. Every response has the id of its request. An accepted request must be valid. Outside the contract (`/docs`, avatars, unknown paths), errors must be
- * problem documents.
+ * headers. Every response has the id of its request. An accepted request must be valid. Outside the contract (`/docs`,
+ * avatars, unknown paths), errors must be problem documents.
  * @throws Error that describes the violation
  */
 export function validateExchange(exchange: Exchange): void {

@@ -79,7 +79,7 @@ function describe({ median, p99 }: Times): string {
   return `${median.toFixed(1)} (${p99.toFixed(0)})`;
 }
 
-/** Creates an account with 900 messages in a space, and returns the attacks by it, by strangers and by four accounts. */
+/** Creates an account with 900 messages in a space, and returns attacks by it, by strangers and by four other accounts. */
 async function prepareAttacks({ url }: Server): Promise<Attack[]> {
   const { client, token } = await register(url, 'greedy');
   const { space_id } = await createSpace({ client }, { title: 'Bread', tags: ['baking'] });
