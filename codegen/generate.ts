@@ -6,7 +6,13 @@ import type { Contract } from '../server/contract.ts';
 
 const config = {
   input: 'openapi.yaml',
-  plugins: ['@hey-api/typescript', '@hey-api/client-fetch', '@hey-api/sdk', 'fastify'],
+  plugins: [
+    '@hey-api/typescript',
+    '@hey-api/client-fetch',
+    '@hey-api/sdk',
+    'fastify',
+    '@tanstack/react-query',
+  ],
   logs: { level: 'silent' },
 } satisfies Partial<UserConfig>;
 
