@@ -74,7 +74,8 @@ export function checkPlans(
         reported.add(id);
         errors.push(
           `${origin} reads or sorts a whole large table: ${step}\n  ${sql.trim().slice(0, 1_000)}\n` +
-            'Add an index in a new migration, or justify the step in test/query-plans.yaml.',
+            'Add an index in a new migration, or justify the step in test/query-plans.yaml. SQLite uses a partial ' +
+            'index only if the statement contains its condition as a literal (sql.lit), not as a parameter.',
         );
       }
     }
