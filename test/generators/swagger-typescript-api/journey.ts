@@ -103,6 +103,18 @@ assert.deepEqual(
   newestFirst,
 );
 
+// List the author's spaces, in two pages.
+const firstSpaces = await expectData(author.listParticipations({ limit: 2 }));
+assert.equal(firstSpaces.items.length, 2);
+assert(firstSpaces.next_cursor !== null);
+const rest = { limit: 2, cursor: firstSpaces.next_cursor };
+const lastSpaces = await expectData(author.listParticipations(rest));
+assert.equal(lastSpaces.next_cursor, null);
+assert.deepEqual(
+  lastSpaces.items.map(({ space }) => space.space_id),
+  newestFirst.slice(2),
+);
+
 // Join without a body, and send a message.
 const space_id = newestFirst[2] ?? '';
 const early = reader.sendMessage({ space_id, text: 'Привет' });
@@ -125,7 +137,7 @@ assert.equal((await expectData(appreciated)).appreciation_count, 1);
 const own = reader.appreciateMessage(message_id);
 await expectProblem(own, 403, 'own_message');
 const listed = anyone.listMessages({ space_id });
-const messages = await expectData(listed);
+const { items: messages } = await expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
@@ -138,7 +150,8 @@ assert.equal(veteranProfile.is_verified, true);
 assert.equal(veteranProfile.email, 'veteran@example.com');
 
 // End a session.
-const [session] = await expectData(veteran.listSessions({ limit: 1 }));
+const { items: sessions } = await expectData(veteran.listSessions({ limit: 1 }));
+const [session] = sessions;
 assert(session?.is_current);
 await expectData(veteran.endSession(session.session_id));
 await expectProblem(veteran.getProfile(), 401, 'unauthenticated');
