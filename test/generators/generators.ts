@@ -1,5 +1,6 @@
 import type { Generator } from './generator.ts';
 import { heyApi } from './hey-api/generator.ts';
+import { kubb } from './kubb/generator.ts';
 import { oapiCodegen } from './oapi-codegen/generator.ts';
 import { openapiGeneratorGo } from './openapi-generator-go/generator.ts';
 import { openapiGeneratorJava } from './openapi-generator-java/generator.ts';
@@ -20,6 +21,7 @@ export const generators: Record<string, Generator> = {
   'openapi-typescript': openapiTypescript,
   orval,
   'hey-api': heyApi,
+  kubb,
   'swagger-typescript-api': swaggerTypescriptApi,
   progenitor,
   'openapi-generator-python': openapiGeneratorPython,
