@@ -26,6 +26,7 @@ export const PROBLEM_STATUSES = {
   message_not_found: 404,
   user_not_found: 404,
   participant_not_found: 404,
+  participation_not_found: 404,
   session_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
@@ -256,6 +257,14 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  getParticipation:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'participation_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

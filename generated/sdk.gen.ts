@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -295,6 +295,9 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
+ * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
+ * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
+ *
  */
 export const listSpaces = <ThrowOnError extends boolean = false>(options?: Options<ListSpacesData, ThrowOnError>): RequestResult<ListSpacesResponses, ListSpacesErrors, ThrowOnError> => (options?.client ?? client).get<ListSpacesResponses, ListSpacesErrors, ThrowOnError>({ url: '/api/spaces', ...options });
 
@@ -405,6 +408,17 @@ export const listParticipations = <ThrowOnError extends boolean = false>(options
  *
  */
 export const leaveSpace = <ThrowOnError extends boolean = false>(options: Options<LeaveSpaceData, ThrowOnError>): RequestResult<LeaveSpaceResponses, LeaveSpaceErrors, ThrowOnError> => (options.client ?? client).delete<LeaveSpaceResponses, LeaveSpaceErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/participations/{space_id}',
+    ...options
+});
+
+/**
+ * Retrieve the caller's participation in a space
+ *
+ * Returns 404 if the caller does not participate in the space, also if there is no such space.
+ */
+export const getParticipation = <ThrowOnError extends boolean = false>(options: Options<GetParticipationData, ThrowOnError>): RequestResult<GetParticipationResponses, GetParticipationErrors, ThrowOnError> => (options.client ?? client).get<GetParticipationResponses, GetParticipationErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/participations/{space_id}',
     ...options

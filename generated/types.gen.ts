@@ -217,6 +217,15 @@ export type Space = {
      * Code that users need to join a private space. `null` for public spaces and for callers other than the creator.
      */
     invitation_code: string | null;
+    /**
+     * The caller's participation in the space. `null` if the caller does not participate, and without a token.
+     */
+    participation: {
+        /**
+         * When the caller last joined the space
+         */
+        joined_at: string;
+    } | null;
 };
 
 /**
@@ -319,6 +328,10 @@ export type Message = {
      * Number of users who appreciate the message
      */
     appreciation_count: number;
+    /**
+     * Whether the caller appreciates the message. `false` without a token.
+     */
+    is_appreciated: boolean;
     /**
      * When the message was sent
      */
@@ -2072,6 +2085,60 @@ export type LeaveSpaceResponses = {
 };
 
 export type LeaveSpaceResponse = LeaveSpaceResponses[keyof LeaveSpaceResponses];
+
+export type GetParticipationData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/participations/{space_id}';
+};
+
+export type GetParticipationErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller does not participate in the space, or there is no such space.
+     */
+    404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type GetParticipationError = GetParticipationErrors[keyof GetParticipationErrors];
+
+export type GetParticipationResponses = {
+    /**
+     * The caller's participation.
+     */
+    200: Participation;
+};
+
+export type GetParticipationResponse = GetParticipationResponses[keyof GetParticipationResponses];
 
 export type JoinSpaceData = {
     body?: Invitation;

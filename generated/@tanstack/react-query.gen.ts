@@ -3,8 +3,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, createSpace, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, sendMessage, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
-import type { AppreciateMessageData, AppreciateMessageError, AppreciateMessageResponse, ChangeBioData, ChangeBioError, ChangeBioResponse, ChangePasswordData, ChangePasswordError, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureError, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameError, ChangeUsernameResponse, CreateSpaceData, CreateSpaceError, CreateSpaceResponse, DeleteAccountData, DeleteAccountError, DeleteAccountResponse, DeleteMessageData, DeleteMessageError, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceError, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataError, DownloadAccountDataResponse, EndSessionData, EndSessionError, EndSessionResponse, GetProfileData, GetProfileError, GetProfileResponse, GetSpaceData, GetSpaceError, GetSpaceResponse, GetUserData, GetUserError, GetUserResponse, JoinSpaceData, JoinSpaceError, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceError, LeaveSpaceResponse, ListMessagesData, ListMessagesError, ListMessagesResponse, ListParticipantsData, ListParticipantsError, ListParticipantsResponse, ListParticipationsData, ListParticipationsError, ListParticipationsResponse, ListRemovalsData, ListRemovalsError, ListRemovalsResponse, ListSessionsData, ListSessionsError, ListSessionsResponse, ListSpacesData, ListSpacesError, ListSpacesResponse, LoginData, LoginError, LoginResponse, LogoutData, LogoutError, LogoutResponse, RegisterData, RegisterError, RegisterResponse, RemoveParticipantData, RemoveParticipantError, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureError, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeError, RenewInvitationCodeResponse, ReportMessageData, ReportMessageError, ReportMessageResponse, ReportSpaceData, ReportSpaceError, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagError, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesError, SearchSpacesResponse, SendMessageData, SendMessageError, SendMessageResponse, UndoRemovalData, UndoRemovalError, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceError, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationError, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, createSpace, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, sendMessage, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageError, AppreciateMessageResponse, ChangeBioData, ChangeBioError, ChangeBioResponse, ChangePasswordData, ChangePasswordError, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureError, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameError, ChangeUsernameResponse, CreateSpaceData, CreateSpaceError, CreateSpaceResponse, DeleteAccountData, DeleteAccountError, DeleteAccountResponse, DeleteMessageData, DeleteMessageError, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceError, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataError, DownloadAccountDataResponse, EndSessionData, EndSessionError, EndSessionResponse, GetParticipationData, GetParticipationError, GetParticipationResponse, GetProfileData, GetProfileError, GetProfileResponse, GetSpaceData, GetSpaceError, GetSpaceResponse, GetUserData, GetUserError, GetUserResponse, JoinSpaceData, JoinSpaceError, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceError, LeaveSpaceResponse, ListMessagesData, ListMessagesError, ListMessagesResponse, ListParticipantsData, ListParticipantsError, ListParticipantsResponse, ListParticipationsData, ListParticipationsError, ListParticipationsResponse, ListRemovalsData, ListRemovalsError, ListRemovalsResponse, ListSessionsData, ListSessionsError, ListSessionsResponse, ListSpacesData, ListSpacesError, ListSpacesResponse, LoginData, LoginError, LoginResponse, LogoutData, LogoutError, LogoutResponse, RegisterData, RegisterError, RegisterResponse, RemoveParticipantData, RemoveParticipantError, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureError, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeError, RenewInvitationCodeResponse, ReportMessageData, ReportMessageError, ReportMessageResponse, ReportSpaceData, ReportSpaceError, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagError, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesError, SearchSpacesResponse, SendMessageData, SendMessageError, SendMessageResponse, UndoRemovalData, UndoRemovalError, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceError, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationError, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -580,6 +580,9 @@ export const listSpacesQueryKey = (options?: Options<ListSpacesData>) => createQ
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
+ * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
+ * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
+ *
  */
 export const listSpacesOptions = (options?: Options<ListSpacesData>) => queryOptions<ListSpacesResponse, ListSpacesError, ListSpacesResponse, ReturnType<typeof listSpacesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -608,6 +611,9 @@ export const listSpacesInfiniteQueryKey = (options?: Options<ListSpacesData>): Q
  * - `sort=popular` returns all public spaces by popularity, which is the number of participants in logarithmic
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
+ *
+ * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
+ * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
  *
  */
 export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => {
@@ -828,6 +834,26 @@ export const leaveSpaceMutation = (options?: Partial<Options<LeaveSpaceData>>): 
     };
     return mutationOptions;
 };
+
+export const getParticipationQueryKey = (options: Options<GetParticipationData>) => createQueryKey('getParticipation', options);
+
+/**
+ * Retrieve the caller's participation in a space
+ *
+ * Returns 404 if the caller does not participate in the space, also if there is no such space.
+ */
+export const getParticipationOptions = (options: Options<GetParticipationData>) => queryOptions<GetParticipationResponse, GetParticipationError, GetParticipationResponse, ReturnType<typeof getParticipationQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getParticipation({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getParticipationQueryKey(options)
+});
 
 /**
  * Join a space

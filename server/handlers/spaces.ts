@@ -9,6 +9,7 @@ import {
   leaveSpace,
   listParticipants,
   listParticipations,
+  readParticipation,
 } from '../spaces/participations.ts';
 import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals.ts';
 import { isPublicSpace } from '../spaces/space-access.ts';
@@ -48,6 +49,12 @@ export function spacesHandlers(context: Context) {
         listParticipations(context, callerOf(request), pageRequest),
       );
       return reply.code(200).send(page);
+    },
+
+    getParticipation: async (request, reply) => {
+      const { space_id } = request.params;
+      const participation = await readParticipation(context, callerOf(request), space_id);
+      return reply.code(200).send(participation);
     },
 
     joinSpace: async (request, reply) => {

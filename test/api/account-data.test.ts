@@ -105,7 +105,10 @@ describe('downloadAccountData', () => {
     expect(profile.profile_picture).not.toContain('default');
     const sessions = (await api.listSessions({ client, throwOnError: true })).data.items;
     expect(sessions).toHaveLength(2);
-    const ownMessage = ({ author: _, ...message }: Message, appreciation_count: number) => ({
+    const ownMessage = (
+      { author: _, is_appreciated: __, ...message }: Message,
+      appreciation_count: number,
+    ) => ({
       ...message,
       appreciation_count,
     });

@@ -287,6 +287,8 @@ const requests: Record<string, () => Promise<Response>> = {
       headers: removed.headers,
     });
   },
+  'getParticipation 404': () =>
+    app.fetch(`/api/participations/${space.space_id}`, { headers: bob.headers }),
   'removeParticipant 404 participant_not_found': async () => removeFromSpace(bob),
   'removeParticipant 404 space_not_found': () =>
     app.fetch(`/api/removals/unknown/${bob.userId}`, { method: 'PUT', headers: ada.headers }),
