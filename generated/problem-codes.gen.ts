@@ -290,6 +290,19 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  markRead:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_a_participant'
+    | 'space_not_found'
+    | 'message_not_found'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   listParticipants:
     | 'invalid_request'
     | 'invalid_cursor'

@@ -165,7 +165,7 @@ export async function readMessage(
   return describeMessage(avatars, row);
 }
 
-function messageNotFound(): DomainError {
+export function messageNotFound(): DomainError {
   return new DomainError('message_not_found', 'There is no such message, or its space is private.');
 }
 

@@ -13,6 +13,7 @@ import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { moveSpace } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
+import { listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces } from './describe-spaces.ts';
 import { findAnySpace, findSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
@@ -48,9 +49,12 @@ export async function joinSpace(
           joined_at,
           left_at: null,
           removed_at: null,
+          read_until: null,
         } satisfies NewRow<'participations'>)
         .onConflict((conflict) =>
-          conflict.columns(['space_pk', 'user_pk']).doUpdateSet({ joined_at, left_at: null }),
+          conflict
+            .columns(['space_pk', 'user_pk'])
+            .doUpdateSet({ joined_at, left_at: null, read_until: null }),
         )
         .execute();
       await changeParticipantCount(engine, trx, space.pk, 1);
@@ -138,7 +142,11 @@ export async function readParticipation(
   return describeParticipation(engine.db, avatars, caller, row.space_pk);
 }
 
-async function describeParticipation(
+/**
+ * Returns the caller's participation in a space, by the `pk` of the space.
+ * @throws DomainError `participation_not_found`
+ */
+export async function describeParticipation(
   db: Database,
   avatars: AvatarUrls,
   caller: Caller,
@@ -149,31 +157,6 @@ async function describeParticipation(
   return found;
 }
 
-function participationNotFound(): DomainError {
-  return new DomainError(
-    'participation_not_found',
-    'You do not participate in this space, or there is no such space.',
-  );
-}
-
-/** Returns a page of the caller's participations, the most recent first. */
-export async function listParticipations(
-  { engine, avatars }: AvatarResources,
-  caller: Caller,
-  request: PageRequest,
-): Promise<Page<Participation>> {
-  const query = engine.db
-    .selectFrom('participations')
-    .select(['space_pk', 'joined_at'])
-    .where('user_pk', '=', caller.userPk)
-    .where('left_at', 'is', null)
-    .where(isLiveSpace('space_pk'));
-  const page = await readPage(query, ['joined_at', 'space_pk'], 'desc', request);
-  const spacePks = page.items.map(({ space_pk }) => space_pk);
-  const items = await describeParticipations(engine.db, avatars, caller, spacePks);
-  return { items, next: page.next };
-}
-
 /** Omits spaces whose creator is suspended, that were deleted after the rows were read, or that the caller cannot see. */
 async function describeParticipations(
   db: Database,
@@ -181,11 +164,55 @@ async function describeParticipations(
   caller: Caller,
   spacePks: readonly number[],
 ): Promise<Participation[]> {
+  // Read before the spaces, so that none is from a time after the caller has lost access.
+  const activities = await readActivity(db, caller, spacePks);
   const spaces = await describeSpaces(db, avatars, spacePks, caller);
   return spacePks.flatMap((spacePk) => {
-    const space = spaces.get(spacePk);
-    return space?.participation ? [{ space, joined_at: space.participation.joined_at }] : [];
+    const [space, activity] = [spaces.get(spacePk), activities.get(spacePk)];
+    if (!space?.participation || !activity) return [];
+    return [{ space, joined_at: space.participation.joined_at, ...activity }];
   });
+}
+
+function participationNotFound(): DomainError {
+  return new DomainError(
+    'participation_not_found',
+    'You do not participate in this space, or there is no such space.',
+  );
+}
+
+/**
+ * Returns a page of the caller's participations.
+ * @param order `joined`: the most recently joined first; `recent`: those with the latest message first
+ */
+export async function listParticipations(
+  { engine, avatars }: AvatarResources,
+  caller: Caller,
+  order: 'joined' | 'recent',
+  request: PageRequest,
+): Promise<Page<Participation>> {
+  const page = await (order === 'recent' ? listActiveSpaces : listJoinedSpaces)(
+    engine.db,
+    caller,
+    request,
+  );
+  const spacePks = page.items.map(({ space_pk }) => space_pk);
+  const items = await describeParticipations(engine.db, avatars, caller, spacePks);
+  return { items, next: page.next };
+}
+
+function listJoinedSpaces(
+  db: Database,
+  caller: Caller,
+  request: PageRequest,
+): Promise<Page<{ space_pk: number }>> {
+  const query = db
+    .selectFrom('participations')
+    .select(['space_pk', 'joined_at'])
+    .where('user_pk', '=', caller.userPk)
+    .where('left_at', 'is', null)
+    .where(isLiveSpace('space_pk'));
+  return readPage(query, ['joined_at', 'space_pk'], 'desc', request);
 }
 
 /**

@@ -41,6 +41,9 @@ describe('joinSpace', () => {
     expect(first.data).toEqual({
       space: { ...space, participant_count: 2, participation: { joined_at } },
       joined_at,
+      read_until: joined_at,
+      last_message_at: null,
+      unread_count: 0,
     });
     expect(Date.parse(joined_at)).toBeGreaterThanOrEqual(Date.parse(space.created_at));
     await sleep(2);

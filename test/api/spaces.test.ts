@@ -74,7 +74,10 @@ describe('createSpace', () => {
       participation: { joined_at: space.created_at },
     });
     expect(await getSpace(ann, space)).toEqual(space);
-    expect((await listParticipations(ann))[0]).toEqual({ space, joined_at: space.created_at });
+    expect((await listParticipations(ann))[0]).toMatchObject({
+      space,
+      joined_at: space.created_at,
+    });
   });
 
   test('returns a unique invitation code for a private space, to the creator only', async () => {
