@@ -393,7 +393,7 @@ export const renewInvitationCode = <ThrowOnError extends boolean = false>(option
  *
  * - `sort=joined` returns the most recently joined first.
  * - `sort=recent` returns those with the latest message first. A space without messages is placed by `joined_at`.
- * Of the caller's participations, it returns the 2,000 most recently joined.
+ * It contains only the 1,000 spaces that the caller has joined most recently.
  *
  */
 export const listParticipations = <ThrowOnError extends boolean = false>(options?: Options<ListParticipationsData, ThrowOnError>): RequestResult<ListParticipationsResponses, ListParticipationsErrors, ThrowOnError> => (options?.client ?? client).get<ListParticipationsResponses, ListParticipationsErrors, ThrowOnError>({

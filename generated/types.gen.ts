@@ -248,8 +248,7 @@ export type Participation = {
      */
     last_message_at: string | null;
     /**
-     * Number of unread messages among the latest 200 in the space. 100 means 100 or more. The caller's own
-     * messages are never unread.
+     * Number of unread messages among the latest 100 in the space. The caller's own messages are never unread.
      *
      */
     unread_count: number;

@@ -768,7 +768,7 @@ export const listParticipationsQueryKey = (options?: Options<ListParticipationsD
  *
  * - `sort=joined` returns the most recently joined first.
  * - `sort=recent` returns those with the latest message first. A space without messages is placed by `joined_at`.
- * Of the caller's participations, it returns the 2,000 most recently joined.
+ * It contains only the 1,000 spaces that the caller has joined most recently.
  *
  */
 export const listParticipationsOptions = (options?: Options<ListParticipationsData>) => queryOptions<ListParticipationsResponse, ListParticipationsError, ListParticipationsResponse, ReturnType<typeof listParticipationsQueryKey>>({
@@ -793,7 +793,7 @@ export const listParticipationsInfiniteQueryKey = (options?: Options<ListPartici
  *
  * - `sort=joined` returns the most recently joined first.
  * - `sort=recent` returns those with the latest message first. A space without messages is placed by `joined_at`.
- * Of the caller's participations, it returns the 2,000 most recently joined.
+ * It contains only the 1,000 spaces that the caller has joined most recently.
  *
  */
 export const listParticipationsInfiniteOptions = (options?: Options<ListParticipationsData>) => {

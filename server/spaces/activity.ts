@@ -9,13 +9,10 @@ import type { Page, PageRequest } from '../pagination.ts';
 // Computed at request time, because a stored counter could drift, and all senders of a space would have to update it.
 
 /** Only this many of the latest messages in a space are read, so that all spaces cost the same. */
-const MAX_EXAMINED_MESSAGES = 200;
+const MAX_EXAMINED_MESSAGES = 100;
 
-/** A higher number of unread messages is returned as this one. */
-const MAX_UNREAD_COUNT = 100;
-
-/** Number of participations that are sorted by their last messages: the default quota, because imports can exceed it. */
-const MAX_SORTED_PARTICIPATIONS = 2_000;
+/** Number of participations that a request sorts by their last messages: the most recently joined ones. */
+const MAX_SORTED_PARTICIPATIONS = 1_000;
 
 export type Activity = Pick<Participation, 'read_until' | 'last_message_at' | 'unread_count'>;
 
@@ -42,12 +39,7 @@ export async function readActivity(
     WHERE user_pk = ${userPk} AND left_at IS NULL AND space_pk IN (${sql.join(spacePks)})`.execute(
     db,
   );
-  return new Map(
-    rows.map(({ space_pk, unread_count, ...activity }) => [
-      space_pk,
-      { ...activity, unread_count: Math.min(unread_count, MAX_UNREAD_COUNT) },
-    ]),
-  );
+  return new Map(rows.map(({ space_pk, ...activity }) => [space_pk, activity]));
 }
 
 /**

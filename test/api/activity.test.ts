@@ -98,10 +98,12 @@ describe('a participation', () => {
     });
   });
 
-  test('counts at most 100 unread messages', async () => {
+  test('counts unread messages among the latest 100', async () => {
     const messages = Array.from({ length: 101 }, () => ({ by: ann, time: '01:00' }));
-    const space_id = await importSpace([...messages, { by: ben, time: '02:00' }]);
+    const space_id = await importSpace(messages);
     expect((await participationOf(ben, space_id)).unread_count).toBe(100);
+    await sendMessage(ben, { space_id }, 'So many!');
+    expect((await participationOf(ben, space_id)).unread_count).toBe(99);
   });
 });
 
