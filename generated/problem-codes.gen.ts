@@ -26,6 +26,7 @@ export const PROBLEM_STATUSES = {
   message_not_found: 404,
   user_not_found: 404,
   participant_not_found: 404,
+  participation_not_found: 404,
   session_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
@@ -260,6 +261,14 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  getParticipation:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'participation_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   joinSpace:
     | 'invalid_request'
     | 'unauthenticated'
@@ -278,6 +287,19 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'space_not_found'
     | 'creator_cannot_leave'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  markRead:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_a_participant'
+    | 'space_not_found'
+    | 'message_not_found'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';

@@ -217,6 +217,15 @@ export type Space = {
      * Code that users need to join a private space. `null` for public spaces and for callers other than the creator.
      */
     invitation_code: string | null;
+    /**
+     * The caller's participation in the space. `null` if the caller does not participate, and without a token.
+     */
+    participation: {
+        /**
+         * When the caller last joined the space
+         */
+        joined_at: string;
+    } | null;
 };
 
 /**
@@ -228,6 +237,21 @@ export type Participation = {
      * When the caller last joined the space
      */
     joined_at: string;
+    /**
+     * `created_at` of the latest message that the caller has marked as read. Later messages of other users are
+     * unread. `joined_at` if the caller has not marked any message since.
+     *
+     */
+    read_until: string;
+    /**
+     * When the latest message in the space was sent. `null` if there is none.
+     */
+    last_message_at: string | null;
+    /**
+     * Number of unread messages among the latest 100 in the space. The caller's own messages are never unread.
+     *
+     */
+    unread_count: number;
 };
 
 /**
@@ -319,6 +343,10 @@ export type Message = {
      * Number of users who appreciate the message
      */
     appreciation_count: number;
+    /**
+     * Whether the caller appreciates the message. `false` without a token.
+     */
+    is_appreciated: boolean;
     /**
      * When the message was sent
      */
@@ -448,6 +476,10 @@ export type OwnParticipation = {
      * When the creator of the space removed the user, who cannot join again. `null` if the user can join again.
      */
     removed_at: string | null;
+    /**
+     * When the latest message was sent that the user has marked as read. `null` if there is none.
+     */
+    read_until: string | null;
 };
 
 /**
@@ -596,6 +628,13 @@ export type Invitation = {
      * The invitation code of the space. Required for a private space, ignored for a public one.
      */
     invitation_code?: string | null;
+};
+
+/**
+ * The latest message that the caller has read.
+ */
+export type ReadMark = {
+    message_id: Id;
 };
 
 /**
@@ -1975,6 +2014,10 @@ export type ListParticipationsData = {
          *
          */
         cursor?: string;
+        /**
+         * The order of the list.
+         */
+        sort?: 'joined' | 'recent';
     };
     url: '/api/participations';
 };
@@ -2073,6 +2116,60 @@ export type LeaveSpaceResponses = {
 
 export type LeaveSpaceResponse = LeaveSpaceResponses[keyof LeaveSpaceResponses];
 
+export type GetParticipationData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/participations/{space_id}';
+};
+
+export type GetParticipationErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller does not participate in the space, or there is no such space.
+     */
+    404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type GetParticipationError = GetParticipationErrors[keyof GetParticipationErrors];
+
+export type GetParticipationResponses = {
+    /**
+     * The caller's participation.
+     */
+    200: Participation;
+};
+
+export type GetParticipationResponse = GetParticipationResponses[keyof GetParticipationResponses];
+
 export type JoinSpaceData = {
     body?: Invitation;
     path: {
@@ -2148,6 +2245,77 @@ export type JoinSpaceResponses = {
 };
 
 export type JoinSpaceResponse = JoinSpaceResponses[keyof JoinSpaceResponses];
+
+export type MarkReadData = {
+    body: ReadMark;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never;
+    url: '/api/participations/{space_id}/read';
+};
+
+export type MarkReadErrors = {
+    /**
+     * The request is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not a participant in the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or it has no such message.
+     *
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type MarkReadError = MarkReadErrors[keyof MarkReadErrors];
+
+export type MarkReadResponses = {
+    /**
+     * The caller's participation.
+     */
+    200: Participation;
+};
+
+export type MarkReadResponse = MarkReadResponses[keyof MarkReadResponses];
 
 export type ListParticipantsData = {
     body?: never;

@@ -67,8 +67,8 @@ export interface Quotas {
 /**
  * - `space`: creating and updating spaces, which updates the search index.
  * - `message`: sending messages.
- * - `change`: joining spaces, appreciating messages, changing the bio, renewing invitation codes, removing participants
- *   and reporting.
+ * - `change`: joining spaces, appreciating messages, marking them as read, changing the bio, renewing invitation codes,
+ *   removing participants and reporting.
  *
  * Deleting, leaving and withdrawing do not count, because they only undo counted actions.
  */

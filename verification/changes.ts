@@ -108,6 +108,8 @@ export const changes: Record<string, Change> = {
   'joinSpace 403': ({ removed: { token } }) => ({ token }),
   'joinSpace 409': ({ otherSpace }) => inSpace(otherSpace),
   'joinSpace 429': asCreator,
+  'markRead 403': ({ otherSpace }) => inSpace(otherSpace),
+  'markRead 429': asCreator,
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
   'listRemovals 403': asOther,

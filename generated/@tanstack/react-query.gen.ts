@@ -3,8 +3,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, createSpace, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, sendMessage, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
-import type { AppreciateMessageData, AppreciateMessageError, AppreciateMessageResponse, ChangeBioData, ChangeBioError, ChangeBioResponse, ChangePasswordData, ChangePasswordError, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureError, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameError, ChangeUsernameResponse, CreateSpaceData, CreateSpaceError, CreateSpaceResponse, DeleteAccountData, DeleteAccountError, DeleteAccountResponse, DeleteMessageData, DeleteMessageError, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceError, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataError, DownloadAccountDataResponse, EndSessionData, EndSessionError, EndSessionResponse, GetProfileData, GetProfileError, GetProfileResponse, GetSpaceData, GetSpaceError, GetSpaceResponse, GetUserData, GetUserError, GetUserResponse, JoinSpaceData, JoinSpaceError, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceError, LeaveSpaceResponse, ListMessagesData, ListMessagesError, ListMessagesResponse, ListParticipantsData, ListParticipantsError, ListParticipantsResponse, ListParticipationsData, ListParticipationsError, ListParticipationsResponse, ListRemovalsData, ListRemovalsError, ListRemovalsResponse, ListSessionsData, ListSessionsError, ListSessionsResponse, ListSpacesData, ListSpacesError, ListSpacesResponse, LoginData, LoginError, LoginResponse, LogoutData, LogoutError, LogoutResponse, RegisterData, RegisterError, RegisterResponse, RemoveParticipantData, RemoveParticipantError, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureError, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeError, RenewInvitationCodeResponse, ReportMessageData, ReportMessageError, ReportMessageResponse, ReportSpaceData, ReportSpaceError, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagError, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesError, SearchSpacesResponse, SendMessageData, SendMessageError, SendMessageResponse, UndoRemovalData, UndoRemovalError, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceError, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationError, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, createSpace, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, sendMessage, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageError, AppreciateMessageResponse, ChangeBioData, ChangeBioError, ChangeBioResponse, ChangePasswordData, ChangePasswordError, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureError, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameError, ChangeUsernameResponse, CreateSpaceData, CreateSpaceError, CreateSpaceResponse, DeleteAccountData, DeleteAccountError, DeleteAccountResponse, DeleteMessageData, DeleteMessageError, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceError, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataError, DownloadAccountDataResponse, EndSessionData, EndSessionError, EndSessionResponse, GetParticipationData, GetParticipationError, GetParticipationResponse, GetProfileData, GetProfileError, GetProfileResponse, GetSpaceData, GetSpaceError, GetSpaceResponse, GetUserData, GetUserError, GetUserResponse, JoinSpaceData, JoinSpaceError, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceError, LeaveSpaceResponse, ListMessagesData, ListMessagesError, ListMessagesResponse, ListParticipantsData, ListParticipantsError, ListParticipantsResponse, ListParticipationsData, ListParticipationsError, ListParticipationsResponse, ListRemovalsData, ListRemovalsError, ListRemovalsResponse, ListSessionsData, ListSessionsError, ListSessionsResponse, ListSpacesData, ListSpacesError, ListSpacesResponse, LoginData, LoginError, LoginResponse, LogoutData, LogoutError, LogoutResponse, MarkReadData, MarkReadError, MarkReadResponse, RegisterData, RegisterError, RegisterResponse, RemoveParticipantData, RemoveParticipantError, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureError, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeError, RenewInvitationCodeResponse, ReportMessageData, ReportMessageError, ReportMessageResponse, ReportSpaceData, ReportSpaceError, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagError, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesError, SearchSpacesResponse, SendMessageData, SendMessageError, SendMessageResponse, UndoRemovalData, UndoRemovalError, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceError, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationError, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -580,6 +580,9 @@ export const listSpacesQueryKey = (options?: Options<ListSpacesData>) => createQ
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
+ * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
+ * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
+ *
  */
 export const listSpacesOptions = (options?: Options<ListSpacesData>) => queryOptions<ListSpacesResponse, ListSpacesError, ListSpacesResponse, ReturnType<typeof listSpacesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -608,6 +611,9 @@ export const listSpacesInfiniteQueryKey = (options?: Options<ListSpacesData>): Q
  * - `sort=popular` returns all public spaces by popularity, which is the number of participants in logarithmic
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
+ *
+ * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
+ * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
  *
  */
 export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => {
@@ -758,7 +764,12 @@ export const listParticipationsQueryKey = (options?: Options<ListParticipationsD
 /**
  * List the caller's participations
  *
- * Returns the caller's current participations, most recently joined first.
+ * Returns the caller's current participations.
+ *
+ * - `sort=joined` returns the most recently joined first.
+ * - `sort=recent` returns those with the latest message first. A space without messages is placed by `joined_at`.
+ * It contains only the 1,000 spaces that the caller has joined most recently.
+ *
  */
 export const listParticipationsOptions = (options?: Options<ListParticipationsData>) => queryOptions<ListParticipationsResponse, ListParticipationsError, ListParticipationsResponse, ReturnType<typeof listParticipationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -778,7 +789,12 @@ export const listParticipationsInfiniteQueryKey = (options?: Options<ListPartici
 /**
  * List the caller's participations
  *
- * Returns the caller's current participations, most recently joined first.
+ * Returns the caller's current participations.
+ *
+ * - `sort=joined` returns the most recently joined first.
+ * - `sort=recent` returns those with the latest message first. A space without messages is placed by `joined_at`.
+ * It contains only the 1,000 spaces that the caller has joined most recently.
+ *
  */
 export const listParticipationsInfiniteOptions = (options?: Options<ListParticipationsData>) => {
     const opts = infiniteQueryOptions<ListParticipationsResponse, ListParticipationsError, InfiniteData<ListParticipationsResponse>, QueryKey<Options<ListParticipationsData>>, string | Pick<QueryKey<Options<ListParticipationsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
@@ -829,6 +845,26 @@ export const leaveSpaceMutation = (options?: Partial<Options<LeaveSpaceData>>): 
     return mutationOptions;
 };
 
+export const getParticipationQueryKey = (options: Options<GetParticipationData>) => createQueryKey('getParticipation', options);
+
+/**
+ * Retrieve the caller's participation in a space
+ *
+ * Returns 404 if the caller does not participate in the space, also if there is no such space.
+ */
+export const getParticipationOptions = (options: Options<GetParticipationData>) => queryOptions<GetParticipationResponse, GetParticipationError, GetParticipationResponse, ReturnType<typeof getParticipationQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getParticipation({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getParticipationQueryKey(options)
+});
+
 /**
  * Join a space
  *
@@ -849,6 +885,31 @@ export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): Us
     const mutationOptions: UseMutationOptions<JoinSpaceResponse, JoinSpaceError, Options<JoinSpaceData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await joinSpace({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Mark messages as read
+ *
+ * Marks a message and all earlier ones in the space as read by the caller. Sets `read_until` of the caller's
+ * participation to the `created_at` of the message, unless it is that or later already. Returns 403 if the caller
+ * is not a participant in the space.
+ *
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day, so send it when the reader
+ * stops at a message, not for each one.
+ *
+ */
+export const markReadMutation = (options?: Partial<Options<MarkReadData>>): UseMutationOptions<MarkReadResponse, MarkReadError, Options<MarkReadData>> => {
+    const mutationOptions: UseMutationOptions<MarkReadResponse, MarkReadError, Options<MarkReadData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await markRead({
                 ...options,
                 ...fnOptions,
                 throwOnError: true

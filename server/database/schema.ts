@@ -103,6 +103,8 @@ export interface Participations {
    * the user had already left.
    */
   removed_at: string | null;
+  /** The `created_at` of the latest message that the user has marked as read. Null for `joined_at`. */
+  read_until: string | null;
 }
 
 interface Tags {

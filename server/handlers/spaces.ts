@@ -4,11 +4,13 @@ import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
 import { readPageBody } from '../http/pages.ts';
 import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
+import { markRead } from '../messages/read-positions.ts';
 import {
   joinSpace,
   leaveSpace,
   listParticipants,
   listParticipations,
+  readParticipation,
 } from '../spaces/participations.ts';
 import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals.ts';
 import { isPublicSpace } from '../spaces/space-access.ts';
@@ -44,10 +46,17 @@ export function spacesHandlers(context: Context) {
     },
 
     listParticipations: async (request, reply) => {
+      const { sort = 'joined' } = request.query ?? {};
       const page = await readPageBody(context, request, reply, (pageRequest) =>
-        listParticipations(context, callerOf(request), pageRequest),
+        listParticipations(context, callerOf(request), sort, pageRequest),
       );
       return reply.code(200).send(page);
+    },
+
+    getParticipation: async (request, reply) => {
+      const { space_id } = request.params;
+      const participation = await readParticipation(context, callerOf(request), space_id);
+      return reply.code(200).send(participation);
     },
 
     joinSpace: async (request, reply) => {
@@ -63,6 +72,14 @@ export function spacesHandlers(context: Context) {
               withAdditionalLimit(rateLimits.joinFromNetwork, networkKey(request), join),
             );
       const participation = await withNetworkLimit(rateLimits, 'change', request, attempt);
+      return reply.code(200).send(participation);
+    },
+
+    markRead: async (request, reply) => {
+      const { space_id } = request.params;
+      const participation = await withNetworkLimit(rateLimits, 'change', request, () =>
+        markRead(context, callerOf(request), space_id, request.body.message_id),
+      );
       return reply.code(200).send(participation);
     },
 

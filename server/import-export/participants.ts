@@ -18,6 +18,8 @@ export interface ParticipantRecord {
   left_at?: string | null;
   /** When the creator of the space removed the user. Requires `left_at`. */
   removed_at?: string | null;
+  /** The `created_at` of the latest message that the user has marked as read. For the creator, see `SpaceRecord`. */
+  read_until?: string | null;
 }
 
 export const participantSchema = recordSchema('participant', ['space_id', 'user_id'], {
@@ -26,6 +28,7 @@ export const participantSchema = recordSchema('participant', ['space_id', 'user_
   joined_at: time,
   left_at: { ...time, type: ['string', 'null'] },
   removed_at: { ...time, type: ['string', 'null'] },
+  read_until: { ...time, type: ['string', 'null'] },
 });
 
 export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
@@ -39,12 +42,13 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
       'participations.joined_at',
       'participations.left_at',
       'participations.removed_at',
+      'participations.read_until',
     ])
     .where(isLiveSpace('participations.space_pk'))
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')
     .stream();
-  for await (const { space_id, user_id, joined_at, left_at, removed_at } of rows) {
+  for await (const { space_id, user_id, joined_at, left_at, removed_at, read_until } of rows) {
     yield {
       type: 'participant',
       space_id: importableSpaceId(space_id),
@@ -52,6 +56,7 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
       joined_at: importableTime(joined_at),
       left_at: left_at === null ? null : importableTime(left_at),
       removed_at: removed_at === null ? null : importableTime(removed_at),
+      read_until: read_until === null ? null : importableTime(read_until),
     };
   }
 }
@@ -63,6 +68,7 @@ export const insertParticipations = prepareWriteMany(
     joined_at: 'text',
     left_at: 'nullable text',
     removed_at: 'nullable text',
+    read_until: 'nullable text',
   } satisfies Record<keyof NewRow<'participations'>, ParameterType>,
   (db, rows) =>
     db
@@ -96,6 +102,7 @@ export async function addParticipants(
       joined_at: timeOrNow(record.joined_at),
       left_at: record.left_at ? timeOrNow(record.left_at) : null,
       removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
+      read_until: record.read_until ? timeOrNow(record.read_until) : null,
     };
   });
   const rows = valid.flatMap(({ content }) => content ?? []);

@@ -31,6 +31,8 @@ export interface SpaceRecord {
    */
   tag_ids?: number[];
   created_at?: string;
+  /** `read_until` of the creator's participation, which the import adds together with the space. */
+  creator_read_until?: string | null;
 }
 
 /** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
@@ -56,6 +58,7 @@ export const spaceSchema = recordSchema('space', ['creator_id', 'title'], {
     items: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
   },
   created_at: time,
+  creator_read_until: { ...time, type: ['string', 'null'] },
 });
 
 /** Number of spaces read at once. */
@@ -67,6 +70,11 @@ export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceR
     const rows = await db
       .selectFrom('spaces')
       .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+      .leftJoin('participations', (join) =>
+        join
+          .onRef('participations.space_pk', '=', 'spaces.pk')
+          .onRef('participations.user_pk', '=', 'spaces.creator_pk'),
+      )
       .select([
         'spaces.pk',
         'spaces.space_id',
@@ -76,6 +84,7 @@ export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceR
         'spaces.visibility',
         'spaces.invitation_code',
         'spaces.created_at',
+        'participations.read_until',
       ])
       .where('spaces.pk', '>', lastPk)
       .where(isLiveSpace('spaces.pk'))
@@ -102,6 +111,7 @@ export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceR
         tags: spaceTags.map(({ tag_name }) => tag_name),
         tag_ids: spaceTags.map(({ tag_id }) => tag_id),
         created_at: importableTime(row.created_at),
+        creator_read_until: row.read_until === null ? null : importableTime(row.read_until),
       };
     }
   }
@@ -172,6 +182,7 @@ export async function addSpaces(
       joined_at: content.row.created_at,
       left_at: null,
       removed_at: null,
+      read_until: content.readUntil,
     });
     tags.push({ spacePk: pk, tags: content.tags });
   }
@@ -183,7 +194,7 @@ export async function addSpaces(
   );
 }
 
-/** Returns the row and the tags of a space. */
+/** Returns the row and the tags of a space, and the read position of its creator. */
 function spaceOf(record: SpaceRecord, creatorPk: number) {
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
@@ -206,7 +217,8 @@ function spaceOf(record: SpaceRecord, creatorPk: number) {
     participant_count: 0,
     created_at: createdAt,
   };
-  return { row, tags };
+  const readUntil = record.creator_read_until ? timeOrNow(record.creator_read_until) : null;
+  return { row, tags, readUntil };
 }
 
 /** Greater ids are replaced. This leaves half of the range of safe integers for tags that are added later. */

@@ -32,7 +32,7 @@ export async function appreciate(
       })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    return readMessage(trx, avatars, pk);
+    return readMessage(trx, avatars, pk, caller);
   });
 }
 
@@ -53,6 +53,6 @@ export async function withdrawAppreciation(
       .where('message_pk', '=', pk)
       .where('user_pk', '=', caller.userPk)
       .execute();
-    return readMessage(trx, avatars, pk);
+    return readMessage(trx, avatars, pk, caller);
   });
 }

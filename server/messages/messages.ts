@@ -12,7 +12,7 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
-import { findSpace, isVisibleTo } from '../spaces/space-access.ts';
+import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { assertMessageText } from './message-text.ts';
@@ -28,7 +28,7 @@ export async function listMessages(
   request: PageRequest,
 ): Promise<Page<Message>> {
   const space = await findSpace(engine.db, caller, spaceId);
-  const query = selectMessages(engine.db)
+  const query = selectMessages(engine.db, caller)
     .where('messages.space_pk', '=', space.pk)
     .where(isVisibleTo(caller, space.pk));
   const page = await readPage(query, ['messages.created_at', 'messages.pk'], 'desc', request);
@@ -70,7 +70,7 @@ export async function sendMessage(
       } satisfies NewRow<'messages'>)
       .returning('pk')
       .executeTakeFirstOrThrow();
-    return readMessage(trx, avatars, pk);
+    return readMessage(trx, avatars, pk, caller);
   });
 }
 
@@ -151,20 +151,25 @@ export async function findMessage(
 }
 
 /**
- * Returns a message by its internal id. The caller of this function checks access.
+ * Returns a message as the caller sees it, by its internal id. Does not check access.
  * @throws DomainError `message_not_found`
  */
-export async function readMessage(db: Database, avatars: AvatarUrls, pk: number): Promise<Message> {
-  const row = await selectMessages(db).where('messages.pk', '=', pk).executeTakeFirst();
+export async function readMessage(
+  db: Database,
+  avatars: AvatarUrls,
+  pk: number,
+  caller: Caller,
+): Promise<Message> {
+  const row = await selectMessages(db, caller).where('messages.pk', '=', pk).executeTakeFirst();
   if (!row) throw messageNotFound();
   return describeMessage(avatars, row);
 }
 
-function messageNotFound(): DomainError {
+export function messageNotFound(): DomainError {
   return new DomainError('message_not_found', 'There is no such message, or its space is private.');
 }
 
-function selectMessages(db: Database) {
+function selectMessages(db: Database, caller: Caller | null) {
   return db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
@@ -187,6 +192,14 @@ function selectMessages(db: Database) {
         .whereRef('appreciations.message_pk', '=', 'messages.pk')
         .where(isLiveUser('appreciations.user_pk'))
         .as('appreciation_count'),
+    )
+    .select(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('appreciations')
+          .select('message_pk')
+          .whereRef('appreciations.message_pk', '=', 'messages.pk')
+          .where('appreciations.user_pk', '=', callerPk(caller)),
+      ).as('is_appreciated'),
     );
 }
 
@@ -200,6 +213,8 @@ function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
     text: row.text,
     word_count: row.word_count,
     appreciation_count: row.appreciation_count ?? 0,
+    // SQLite has no booleans.
+    is_appreciated: Boolean(row.is_appreciated),
     created_at: row.created_at,
   };
 }

@@ -111,7 +111,7 @@ async function listAllParticipations(
   const query = engine.db
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
-    .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at', 'removed_at'])
+    .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at', 'removed_at', 'read_until'])
     .select(isLiveSpace('space_pk').as('is_live'))
     .where('user_pk', '=', userPk);
   const { items, next } = await readPage(query, ['joined_at', 'space_pk'], 'asc', request);

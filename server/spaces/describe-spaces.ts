@@ -5,7 +5,7 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { isVisibleTo, spaceNotFound } from './space-access.ts';
+import { callerPk, isVisibleTo, spaceNotFound } from './space-access.ts';
 
 /**
  * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Omits missing spaces
@@ -25,6 +25,12 @@ export async function describeSpaces(
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .leftJoin('space_tags', 'space_tags.space_pk', 'spaces.pk')
+    .leftJoin('participations', (join) =>
+      join
+        .onRef('participations.space_pk', '=', 'spaces.pk')
+        .on('participations.user_pk', '=', callerPk(caller))
+        .on('participations.left_at', 'is', null),
+    )
     .select([
       'spaces.pk',
       'spaces.creator_pk',
@@ -41,6 +47,7 @@ export async function describeSpaces(
       'space_tags.position',
       'space_tags.tag_id',
       'space_tags.tag_name',
+      'participations.joined_at',
     ])
     .where('spaces.pk', 'in', spacePks)
     .where(isLiveSpace('spaces.pk'))
@@ -59,6 +66,7 @@ export async function describeSpaces(
       tags: [],
       created_at: row.created_at,
       invitation_code: row.creator_pk === caller?.userPk ? row.invitation_code : null,
+      participation: row.joined_at === null ? null : { joined_at: row.joined_at },
     };
     const { tag_id, tag_name } = row;
     if (tag_id !== null && tag_name !== null) space.tags.push({ tag_id, tag_name });

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Participant, Participation } from '../../generated/types.gen.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
@@ -12,7 +13,8 @@ import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { moveSpace } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { describeSpace, describeSpaces } from './describe-spaces.ts';
+import { listActiveSpaces, readActivity } from './activity.ts';
+import { describeSpaces } from './describe-spaces.ts';
 import { findAnySpace, findSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
 
@@ -47,20 +49,17 @@ export async function joinSpace(
           joined_at,
           left_at: null,
           removed_at: null,
+          read_until: null,
         } satisfies NewRow<'participations'>)
         .onConflict((conflict) =>
-          conflict.columns(['space_pk', 'user_pk']).doUpdateSet({ joined_at, left_at: null }),
+          conflict
+            .columns(['space_pk', 'user_pk'])
+            .doUpdateSet({ joined_at, left_at: null, read_until: null }),
         )
         .execute();
       await changeParticipantCount(engine, trx, space.pk, 1);
     }
-    const { joined_at } = await trx
-      .selectFrom('participations')
-      .select('joined_at')
-      .where('space_pk', '=', space.pk)
-      .where('user_pk', '=', caller.userPk)
-      .executeTakeFirstOrThrow();
-    return { space: await describeSpace(trx, avatars, space.pk, caller), joined_at };
+    return describeParticipation(trx, avatars, caller, space.pk);
   });
 }
 
@@ -122,28 +121,98 @@ export async function changeParticipantCount(
   await moveSpace(engine, trx, spacePk);
 }
 
-/** Returns a page of the caller's participations, the most recent first. */
+/**
+ * Returns the caller's participation in a space.
+ * @throws DomainError `participation_not_found`
+ */
+export async function readParticipation(
+  { engine, avatars }: AvatarResources,
+  caller: Caller,
+  spaceId: string,
+): Promise<Participation> {
+  const row = await engine.db
+    .selectFrom('participations')
+    .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
+    .select('space_pk')
+    .where('spaces.space_id', '=', spaceId)
+    .where('user_pk', '=', caller.userPk)
+    .where('left_at', 'is', null)
+    .executeTakeFirst();
+  if (!row) throw participationNotFound();
+  return describeParticipation(engine.db, avatars, caller, row.space_pk);
+}
+
+/**
+ * Returns the caller's participation in a space, by the `pk` of the space.
+ * @throws DomainError `participation_not_found`
+ */
+export async function describeParticipation(
+  db: Database,
+  avatars: AvatarUrls,
+  caller: Caller,
+  spacePk: number,
+): Promise<Participation> {
+  const [found] = await describeParticipations(db, avatars, caller, [spacePk]);
+  if (!found) throw participationNotFound();
+  return found;
+}
+
+/** Omits spaces whose creator is suspended, that were deleted after the rows were read, or that the caller cannot see. */
+async function describeParticipations(
+  db: Database,
+  avatars: AvatarUrls,
+  caller: Caller,
+  spacePks: readonly number[],
+): Promise<Participation[]> {
+  // Read before the spaces, so that none is from a time after the caller has lost access.
+  const activities = await readActivity(db, caller, spacePks);
+  const spaces = await describeSpaces(db, avatars, spacePks, caller);
+  return spacePks.flatMap((spacePk) => {
+    const [space, activity] = [spaces.get(spacePk), activities.get(spacePk)];
+    if (!space?.participation || !activity) return [];
+    return [{ space, joined_at: space.participation.joined_at, ...activity }];
+  });
+}
+
+function participationNotFound(): DomainError {
+  return new DomainError(
+    'participation_not_found',
+    'You do not participate in this space, or there is no such space.',
+  );
+}
+
+/**
+ * Returns a page of the caller's participations.
+ * @param order `joined`: the most recently joined first; `recent`: those with the latest message first
+ */
 export async function listParticipations(
   { engine, avatars }: AvatarResources,
   caller: Caller,
+  order: 'joined' | 'recent',
   request: PageRequest,
 ): Promise<Page<Participation>> {
-  const query = engine.db
+  const page = await (order === 'recent' ? listActiveSpaces : listJoinedSpaces)(
+    engine.db,
+    caller,
+    request,
+  );
+  const spacePks = page.items.map(({ space_pk }) => space_pk);
+  const items = await describeParticipations(engine.db, avatars, caller, spacePks);
+  return { items, next: page.next };
+}
+
+function listJoinedSpaces(
+  db: Database,
+  caller: Caller,
+  request: PageRequest,
+): Promise<Page<{ space_pk: number }>> {
+  const query = db
     .selectFrom('participations')
     .select(['space_pk', 'joined_at'])
     .where('user_pk', '=', caller.userPk)
     .where('left_at', 'is', null)
     .where(isLiveSpace('space_pk'));
-  const page = await readPage(query, ['joined_at', 'space_pk'], 'desc', request);
-  const spacePks = page.items.map(({ space_pk }) => space_pk);
-  const spaces = await describeSpaces(engine.db, avatars, spacePks, caller);
-  const items: Participation[] = [];
-  for (const { space_pk, joined_at } of page.items) {
-    const space = spaces.get(space_pk);
-    // Missing if its creator is suspended, or if it was deleted or the caller lost access after the first query.
-    if (space) items.push({ space, joined_at });
-  }
-  return { items, next: page.next };
+  return readPage(query, ['joined_at', 'space_pk'], 'desc', request);
 }
 
 /**

@@ -51,7 +51,7 @@ export function isVisibleTo(
 }
 
 /** Returns the `pk` of the caller; 0 without a caller, because no user has it. */
-function callerPk(caller: Caller | null): number {
+export function callerPk(caller: Caller | null): number {
   return caller?.userPk ?? 0;
 }
 

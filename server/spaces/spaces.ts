@@ -56,6 +56,7 @@ export async function createSpace(
         joined_at: now,
         left_at: null,
         removed_at: null,
+        read_until: null,
       } satisfies NewRow<'participations'>)
       .execute();
     await setTags(trx, pk, tags);

@@ -89,6 +89,8 @@ describe('downloadAccountData', () => {
     const first = await sendMessage(ada, own, 'Two words');
     const second = await sendMessage(ada, left, 'Just three words');
     const ofBob = await sendMessage(bob, joined, 'Hello');
+    const body = { message_id: ofBob.message_id };
+    await api.markRead({ client, path: joined, body, throwOnError: true });
     await leaveSpace(ada, left);
     const removal = { space_id: barred.space_id, user_id: ada.userId };
     await api.removeParticipant({ client: bob.client, path: removal, throwOnError: true });
@@ -105,7 +107,10 @@ describe('downloadAccountData', () => {
     expect(profile.profile_picture).not.toContain('default');
     const sessions = (await api.listSessions({ client, throwOnError: true })).data.items;
     expect(sessions).toHaveLength(2);
-    const ownMessage = ({ author: _, ...message }: Message, appreciation_count: number) => ({
+    const ownMessage = (
+      { author: _, is_appreciated: __, ...message }: Message,
+      appreciation_count: number,
+    ) => ({
       ...message,
       appreciation_count,
     });
@@ -116,11 +121,17 @@ describe('downloadAccountData', () => {
       sessions,
       spaces: [await getSpace(ada, own), await getSpace(ada, hidden)],
       participations: [
-        { space_id: own.space_id, joined_at, left_at: null, removed_at: null },
-        { space_id: hidden.space_id, joined_at, left_at: null, removed_at: null },
-        { space_id: joined.space_id, joined_at, left_at: null, removed_at: null },
-        { space_id: left.space_id, joined_at, left_at: time, removed_at: null },
-        { space_id: barred.space_id, joined_at, left_at: time, removed_at: time },
+        { space_id: own.space_id, joined_at, left_at: null, removed_at: null, read_until: null },
+        { space_id: hidden.space_id, joined_at, left_at: null, removed_at: null, read_until: null },
+        {
+          space_id: joined.space_id,
+          joined_at,
+          left_at: null,
+          removed_at: null,
+          read_until: ofBob.created_at,
+        },
+        { space_id: left.space_id, joined_at, left_at: time, removed_at: null, read_until: null },
+        { space_id: barred.space_id, joined_at, left_at: time, removed_at: time, read_until: null },
       ],
       messages: [ownMessage(first, 1), ownMessage(second, 0)],
       appreciations: [{ message_id: ofBob.message_id, created_at }],

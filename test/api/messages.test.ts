@@ -68,6 +68,7 @@ describe('sendMessage', () => {
       text: 'It’s 80 % hydration, isn’t it?',
       word_count: 5,
       appreciation_count: 0,
+      is_appreciated: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
     expect(Date.parse(message.created_at)).toBeGreaterThanOrEqual(before);
@@ -231,7 +232,8 @@ describe('listMessages', () => {
     };
     expect(avatarUrl).not.toBe(message.author.profile_picture);
     expect(await list(stranger)).toEqual([changed]);
-    expect(await appreciate(ann, message)).toEqual({ ...changed, appreciation_count: 1 });
+    const appreciated = { ...changed, appreciation_count: 1, is_appreciated: true };
+    expect(await appreciate(ann, message)).toEqual(appreciated);
   });
 });
 
@@ -307,10 +309,14 @@ describe('appreciateMessage and withdrawAppreciation', () => {
     message = await sendMessage(ben, space, 'hello');
   });
 
-  test('count one appreciation per user, participant or not', async () => {
-    expect(await appreciate(ann, message)).toEqual({ ...message, appreciation_count: 1 });
-    expect(await appreciate(carl, message)).toEqual({ ...message, appreciation_count: 2 });
-    expect(await list(stranger)).toEqual([{ ...message, appreciation_count: 2 }]);
+  test('count one appreciation per user, participant or not, and tell the caller’s own', async () => {
+    const appreciated = { ...message, is_appreciated: true };
+    expect(await appreciate(ann, message)).toEqual({ ...appreciated, appreciation_count: 1 });
+    expect(await appreciate(carl, message)).toEqual({ ...appreciated, appreciation_count: 2 });
+    expect(await list(ann)).toEqual([{ ...appreciated, appreciation_count: 2 }]);
+    for (const reader of [ben, stranger]) {
+      expect(await list(reader)).toEqual([{ ...message, appreciation_count: 2 }]);
+    }
   });
 
   test('count repeated and concurrent appreciations of a user once', async () => {
@@ -355,9 +361,10 @@ describe('appreciateMessage and withdrawAppreciation', () => {
   test('change the count of one message only', async () => {
     const other = await sendMessage(ben, space, 'hello again');
     await appreciate(ann, other);
-    expect(await list(ann)).toEqual([{ ...other, appreciation_count: 1 }, message]);
+    const appreciated = { ...other, appreciation_count: 1, is_appreciated: true };
+    expect(await list(ann)).toEqual([appreciated, message]);
     await withdraw(ann, message);
-    expect(await list(ann)).toEqual([{ ...other, appreciation_count: 1 }, message]);
+    expect(await list(ann)).toEqual([appreciated, message]);
   });
 });
 

@@ -19,6 +19,9 @@ const app = useApp();
 let ann: TestUser;
 let stranger: Pick<TestUser, 'client'>;
 
+const getParticipation = async ({ client }: TestUser, space: Space): Promise<Participation> =>
+  (await api.getParticipation({ client, path: space, throwOnError: true })).data;
+
 beforeAll(async () => {
   ann = await app.register('ann');
   stranger = { client: app.client() };
@@ -34,15 +37,21 @@ describe('joinSpace', () => {
 
   test('returns the space and the time of joining, unchanged when repeated', async () => {
     const first = await api.joinSpace({ client: carl.client, path: space, throwOnError: true });
+    const { joined_at } = first.data;
     expect(first.data).toEqual({
-      space: { ...space, participant_count: 2 },
-      joined_at: expect.any(String),
+      space: { ...space, participant_count: 2, participation: { joined_at } },
+      joined_at,
+      read_until: joined_at,
+      last_message_at: null,
+      unread_count: 0,
     });
-    expect(Date.parse(first.data.joined_at)).toBeGreaterThanOrEqual(Date.parse(space.created_at));
+    expect(Date.parse(joined_at)).toBeGreaterThanOrEqual(Date.parse(space.created_at));
     await sleep(2);
     const second = await api.joinSpace({ client: carl.client, path: space, throwOnError: true });
     expect(second.data).toEqual(first.data);
     expect(await listParticipations(carl)).toEqual([first.data]);
+    expect(await getParticipation(carl, space)).toEqual(first.data);
+    expect(await getSpace(carl, space)).toEqual(first.data.space);
   });
 
   test('accepts a public space with or without a body or an invitation code', async () => {
@@ -100,7 +109,7 @@ describe('leaveSpace', () => {
 
   test('changes nothing for a user who does not participate', async () => {
     await leaveSpace(carl, space);
-    expect(await getSpace(carl, space)).toEqual(space);
+    expect(await getSpace(carl, space)).toEqual({ ...space, participation: null });
     expect(await readParticipation()).toBeUndefined();
   });
 
@@ -111,7 +120,9 @@ describe('leaveSpace', () => {
     const left = await readParticipation();
     expect(left).toEqual({ ...joined, left_at: expect.any(String) });
     expect(await listParticipations(carl)).toEqual([]);
-    expect(await getSpace(carl, space)).toEqual(space);
+    const call = api.getParticipation({ client: carl.client, path: space });
+    expect(await getError(call)).toBe('404 participation_not_found');
+    expect(await getSpace(carl, space)).toEqual({ ...space, participation: null });
     await sleep(2);
     await leaveSpace(carl, space);
     expect(await readParticipation()).toEqual(left);

@@ -112,6 +112,9 @@ const DECOMPOSED = 'e\u0301'.repeat(4);
 const removeFromSpace = ({ userId }: TestUser): Promise<Response> =>
   app.fetch(`/api/removals/${space.space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
 
+const markRead = (space_id: string, message_id?: string, { headers } = ada): Promise<Response> =>
+  sendJson('PUT', `/api/participations/${space_id}/read`, { message_id }, headers);
+
 const sendWithFailure = async (code: string): Promise<Response> => {
   failure = { error: databaseError('example', code), after: 0 };
   try {
@@ -287,10 +290,16 @@ const requests: Record<string, () => Promise<Response>> = {
       headers: removed.headers,
     });
   },
+  'getParticipation 404': () =>
+    app.fetch(`/api/participations/${space.space_id}`, { headers: bob.headers }),
   'removeParticipant 404 participant_not_found': async () => removeFromSpace(bob),
   'removeParticipant 404 space_not_found': () =>
     app.fetch(`/api/removals/unknown/${bob.userId}`, { method: 'PUT', headers: ada.headers }),
   'removeParticipant 409': async () => removeFromSpace(ada),
+  'markRead 400': () => markRead(space.space_id, undefined),
+  'markRead 403': () => markRead(space.space_id, 'unknown', bob),
+  'markRead 404 space_not_found': () => markRead('unknown', 'unknown'),
+  'markRead 404 message_not_found': () => markRead(space.space_id, 'unknown'),
   'leaveSpace 409': () =>
     app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),
   'sendMessage 403': () =>

@@ -71,9 +71,13 @@ describe('createSpace', () => {
       ],
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       invitation_code: null,
+      participation: { joined_at: space.created_at },
     });
-    for (const reader of [ann, ben, stranger]) expect(await getSpace(reader, space)).toEqual(space);
-    expect((await listParticipations(ann))[0]).toEqual({ space, joined_at: space.created_at });
+    expect(await getSpace(ann, space)).toEqual(space);
+    expect((await listParticipations(ann))[0]).toMatchObject({
+      space,
+      joined_at: space.created_at,
+    });
   });
 
   test('returns a unique invitation code for a private space, to the creator only', async () => {
@@ -84,6 +88,7 @@ describe('createSpace', () => {
       ...space,
       participant_count: 2,
       invitation_code: null,
+      participation: expect.anything(),
     });
     expect((await listParticipations(ben))[0]?.space.invitation_code).toBeNull();
     expect((await getSpace(ann, space)).invitation_code).toBe(space.invitation_code);
@@ -435,5 +440,5 @@ test('all operations except reads of public spaces require a token', async () =>
   ]) {
     expect(await getError(call)).toBe('401 unauthenticated');
   }
-  expect(await getSpace(stranger, space)).toEqual(space);
+  expect(await getSpace(stranger, space)).toEqual({ ...space, participation: null });
 });

@@ -363,6 +363,7 @@ const participants = fc.record({
   joined_at: fc.constant(created_at),
   left_at: maybe(fc.constant(created_at)),
   removed_at: maybe(fc.constant(created_at)),
+  read_until: maybe(fc.constant(created_at)),
 });
 const messages = fc.record({
   type: fc.constant('message'),

@@ -43,6 +43,7 @@ const existing = [
     joined_at: created_at,
     left_at: created_at,
     removed_at: created_at,
+    read_until: created_at,
   },
   {
     type: 'message',
@@ -116,6 +117,7 @@ const record = fc.oneof(
     joined_at: optional(time),
     left_at: fc.option(time),
     removed_at: fc.option(time, { freq: 2 }),
+    read_until: fc.option(time),
   }),
   fc.record({
     type: fc.constant('message'),

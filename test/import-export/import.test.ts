@@ -133,15 +133,20 @@ describe('importRecords', () => {
     expect(await importedId()).not.toBe(await importedId());
   });
 
-  test('keeps removals, and counts removed users as former participants', async () => {
+  test('keeps removals and read positions, and counts removed users as former participants', async () => {
     await using first = await databases.open();
     const times = {
       joined_at: '2026-01-01T00:00:00.000Z',
       left_at: '2026-01-02T00:00:00.000Z',
       removed_at: '2026-01-03T00:00:00.000Z',
+      read_until: '2026-01-01T12:00:00.000Z',
     };
-    await importRecords(first, toLines([ada, bob, bread, { ...joined, ...times }, hello]));
+    const space = { ...bread, creator_read_until: '2026-01-04T00:00:00.000Z' };
+    await importRecords(first, toLines([ada, bob, space, { ...joined, ...times }, hello]));
     const lines = await exportLines(first);
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ user_id: 'ada', read_until: space.creator_read_until }),
+    );
     expect(lines.map((line) => JSON.parse(line))).toContainEqual({ ...joined, ...times });
     await using second = await databases.open();
     await importRecords(second, toLines(lines));

@@ -31,6 +31,7 @@ test('The facts of a database exclude rows of a deleted account that maintenance
   expect([...facts.keys()].sort()).toEqual([
     `bio ${stayMark}`,
     `participation ${stayMark}.s1>${stayMark}`,
+    `read ${stayMark}.s1>${stayMark}`,
     `space ${stayMark}.s1`,
     `user ${stayMark}`,
     `username ${stayMark}`,

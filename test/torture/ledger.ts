@@ -17,6 +17,7 @@ import { readSnapshot } from '../../server/database/transaction.ts';
  *     bio u1             the text           message u1.s2>u3.m4            the text
  *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  *     report u1.s2>u5    the reason         report u1.s2>u3.m4>u5          the reason
+ *     read u1.s2>u3      the read position
  */
 export type Facts = Map<string, string>;
 
@@ -200,7 +201,6 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'sessions.created_at',
     'sessions.last_used_at',
     'spaces.created_at',
-    'participations.joined_at',
     'messages.created_at',
     'appreciations.created_at',
   ],
@@ -251,9 +251,17 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
     addFact(`space ${mark}`, spaceValue(space, names));
     ids.set(`space ${mark}`, space_id);
   }
-  for (const { description, email, left_at, removed_at } of rows.participations) {
-    const key = `participation ${textMark(description)}>${userMark(email)}`;
-    addFact(key, removed_at ? 'removed' : left_at ? 'left' : 'joined');
+  for (const {
+    description,
+    email,
+    joined_at,
+    left_at,
+    removed_at,
+    read_until,
+  } of rows.participations) {
+    const mark = `${textMark(description)}>${userMark(email)}`;
+    addFact(`participation ${mark}`, removed_at ? 'removed' : left_at ? 'left' : 'joined');
+    addFact(`read ${mark}`, read_until ?? joined_at);
   }
   for (const { message_id, text, description, email } of rows.messages) {
     const prefix = `${textMark(description)}>${userMark(email)}.`;
@@ -294,7 +302,7 @@ async function readRows(db: Database) {
       .selectFrom('participations')
       .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .innerJoin('users', 'users.pk', 'user_pk')
-      .select(['description', 'email', 'left_at', 'removed_at'])
+      .select(['description', 'email', 'joined_at', 'left_at', 'removed_at', 'read_until'])
       .where(isLiveSpace('spaces.pk'))
       .execute(),
     messages: await db

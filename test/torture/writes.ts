@@ -23,6 +23,7 @@ export const writeShares = {
   leaveSpace: 4,
   removeParticipant: 2,
   undoRemoval: 1,
+  markRead: 6,
   withdrawAppreciation: 3,
   deleteSpace: 2,
   changeBio: 4,
@@ -110,6 +111,7 @@ export function createWrites(state: TrafficState): Writes {
         changes: {
           [`space ${mark}`]: spaceValue(space, tags),
           [`participation ${mark}>${person.mark}`]: 'joined',
+          [`read ${mark}>${person.mark}`]: ANY,
         },
         send: () => api.createSpace({ client, auth: person.token, body: { ...space, tags } }),
         onSuccess({ space_id }: { space_id: string }) {
@@ -147,12 +149,13 @@ export function createWrites(state: TrafficState): Writes {
     joinSpace(person) {
       const mark = drawExisting('space', spaces);
       if (!mark || mark.startsWith(`${person.mark}.`)) return undefined;
+      const read = `read ${mark}>${person.mark}`;
       return {
-        changes: { [`participation ${mark}>${person.mark}`]: 'joined' },
+        changes: { [`participation ${mark}>${person.mark}`]: 'joined', [read]: ANY },
         send: () => api.joinSpace({ client, auth: person.token, path: spaceId(mark), body: {} }),
-        onSuccess() {
+        onSuccess({ read_until }: { read_until: string }) {
           remember(person.joined, mark, MAX_REMEMBERED);
-          return undefined;
+          return { [read]: read_until };
         },
       };
     },
@@ -215,6 +218,23 @@ export function createWrites(state: TrafficState): Writes {
       return {
         changes: { [`appreciation ${mark}>${person.mark}`]: 'exists' },
         send: () => api.appreciateMessage({ client, auth: person.token, path: messageId(mark) }),
+      };
+    },
+    markRead(person) {
+      const mark = drawExisting('message', messages);
+      const space = mark?.split('>')[0];
+      if (!mark || !space || !hasJoined(person, space)) return undefined;
+      const read = `read ${space}>${person.mark}`;
+      return {
+        changes: { [read]: ANY },
+        send: () =>
+          api.markRead({
+            client,
+            auth: person.token,
+            path: spaceId(space),
+            body: messageId(mark),
+          }),
+        onSuccess: ({ read_until }: { read_until: string }) => ({ [read]: read_until }),
       };
     },
     withdrawAppreciation(person) {

@@ -62,13 +62,13 @@ CREATE TABLE messages (
 
 CREATE INDEX messages_by_author ON messages (author_pk, space_pk, word_count);
 
-CREATE INDEX messages_by_space ON messages (space_pk, created_at);
+CREATE INDEX messages_by_space ON messages (space_pk, created_at, pk, author_pk);
 
 CREATE TABLE participations (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
-  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL),
+  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT,
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 

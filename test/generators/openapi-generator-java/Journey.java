@@ -162,10 +162,10 @@ final class Journey {
         expectEqual(ids(search.searchSpacesByTag(tag, null, null)), newestFirst);
 
         // List the author's spaces, in two pages.
-        ParticipationPage firstSpaces = new SpacesApi(author).listParticipations(2, null);
+        ParticipationPage firstSpaces = new SpacesApi(author).listParticipations(2, null, null);
         expectEqual(firstSpaces.getItems().size(), 2);
         expect(firstSpaces.getNextCursor() != null, firstSpaces);
-        ParticipationPage lastSpaces = new SpacesApi(author).listParticipations(2, firstSpaces.getNextCursor());
+        ParticipationPage lastSpaces = new SpacesApi(author).listParticipations(2, firstSpaces.getNextCursor(), null);
         expectEqual(lastSpaces.getNextCursor(), null);
         expectEqual(lastSpaces.getItems().size(), 1);
         expectEqual(lastSpaces.getItems().get(0).getSpace().getSpaceId(), newestFirst.get(2));

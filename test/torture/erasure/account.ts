@@ -126,6 +126,7 @@ function* foreignSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
       joined_at: time(canaries, 'joined_at', 1973),
       left_at: i % 4 === 3 ? time(canaries, 'left_at', 1974) : null,
       removed_at: i % 8 === 7 ? time(canaries, 'removed_at', 1980) : null,
+      read_until: time(canaries, 'read_until', 1981),
     };
   }
 }
@@ -150,6 +151,7 @@ function* ownSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
         j === 0 ? 'baking' : `Harbour ${letters('tag')} ${i} ${j}`,
       ),
       created_at: time(canaries, 'created_at of a space', 1975),
+      creator_read_until: time(canaries, 'creator_read_until', 1982),
       ...(isPrivate && {
         visibility: 'private',
         invitation_code: `${letters('invitation_code')}-${i}`.padStart(22, '-'),

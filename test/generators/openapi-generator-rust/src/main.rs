@@ -130,10 +130,10 @@ async fn main() -> Outcome<()> {
     assert_eq!(ids(&tagged), newest_first);
 
     // List the author's spaces, in two pages.
-    let first = spaces_api::list_participations(&author, Some(2), None).await?;
+    let first = spaces_api::list_participations(&author, Some(2), None, None).await?;
     assert_eq!(first.items.len(), 2);
     let cursor = first.next_cursor.as_deref().ok_or("no next_cursor")?;
-    let last = spaces_api::list_participations(&author, Some(2), Some(cursor)).await?;
+    let last = spaces_api::list_participations(&author, Some(2), Some(cursor), None).await?;
     assert_eq!((last.items.len(), last.next_cursor), (1, None));
     assert_eq!(last.items[0].space.space_id, newest_first[2]);
 

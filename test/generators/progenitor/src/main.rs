@@ -153,10 +153,10 @@ async fn main() -> Outcome<()> {
     assert_eq!(ids(&tagged), newest_first);
 
     // List the author's spaces, in two pages.
-    let first = author.list_participations(None, limit).await?;
+    let first = author.list_participations(None, limit, None).await?;
     assert_eq!(first.items.len(), 2);
     let cursor = first.next_cursor.as_deref().ok_or("no next_cursor")?.parse()?;
-    let last = author.list_participations(Some(&cursor), limit).await?;
+    let last = author.list_participations(Some(&cursor), limit, None).await?;
     assert_eq!((last.items.len(), &last.next_cursor), (1, &None));
     assert_eq!(last.items[0].space.space_id, newest_first[2]);
 

@@ -1,0 +1,51 @@
+import { sql } from 'kysely';
+import type { Participation } from '../../generated/types.gen.ts';
+import { countAction } from '../accounts/quotas.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
+import { isLiveMessage } from '../database/erased-rows.ts';
+import { transact } from '../database/transaction.ts';
+import { DomainError } from '../errors.ts';
+import type { AvatarResources, QuotaResources } from '../resources.ts';
+import { describeParticipation } from '../spaces/participations.ts';
+import { findSpace } from '../spaces/space-access.ts';
+import { messageNotFound } from './messages.ts';
+
+/**
+ * Marks a message and all earlier ones in its space as read by the caller, who participates. Does nothing if they are
+ * marked already.
+ * @throws DomainError `space_not_found`, `not_a_participant`, `message_not_found`, `too_many_requests`
+ */
+export async function markRead(
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
+  caller: Caller,
+  spaceId: string,
+  messageId: string,
+): Promise<Participation> {
+  return transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    await countAction(trx, quotas, caller.userPk, 'change');
+    const space = await findSpace(trx, caller, spaceId);
+    if (!space.isParticipant) {
+      throw new DomainError(
+        'not_a_participant',
+        'Only participants can mark messages as read. Join the space first.',
+      );
+    }
+    const message = await trx
+      .selectFrom('messages')
+      .select('created_at')
+      .where('message_id', '=', messageId)
+      .where('space_pk', '=', space.pk)
+      .where(isLiveMessage)
+      .executeTakeFirst();
+    if (!message) throw messageNotFound();
+    await trx
+      .updateTable('participations')
+      .set({ read_until: message.created_at })
+      .where('space_pk', '=', space.pk)
+      .where('user_pk', '=', caller.userPk)
+      .where(sql<boolean>`coalesce(read_until, joined_at) < ${message.created_at}`)
+      .execute();
+    return describeParticipation(trx, avatars, caller, space.pk);
+  });
+}
