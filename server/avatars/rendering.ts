@@ -94,7 +94,7 @@ function costOf(metadata: Metadata, { bytes, scans }: StrippedImage): number {
   const { format, width, height, depth, isProgressive } = metadata;
   const isDeep = depth === 'ushort';
   const pixelCost = format === 'jpeg' ? scans : 8 * (isDeep ? 4 : 1) * (isProgressive ? 2 : 1);
-  // The decoder reads the headers of all frames of a GIF, which can have very many.
+  // Decompression takes time for each byte, too.
   return ENCODING_COST + width * height * pixelCost + bytes.length * 10;
 }
 

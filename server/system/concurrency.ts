@@ -21,8 +21,11 @@ export interface Limiter {
   countWaiting(): number;
 }
 
+const NO_SHARE: Share = { account: '', cost: 0 };
+
 interface WaitingTask {
   rank: number;
+  share: Share;
   begin: () => void;
   reject: (error: DomainError) => void;
 }
@@ -31,8 +34,8 @@ interface WaitingTask {
  * Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait. Beyond that, the last
  * one in their order is rejected.
  *
- * The order is that of fair queueing. A task's rank is the virtual time at which it would end if all accounts shared
- * the slot evenly. The lowest rank is next.
+ * The order is that of self-clocked fair queueing. A task's rank is the virtual time at which it would end if all
+ * accounts shared the slot evenly. The lowest rank is next. The virtual time is the rank of the task that began last.
  */
 export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   const queue: WaitingTask[] = [];
@@ -41,12 +44,21 @@ export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
   let virtualTime = 0;
   let running = 0;
 
-  function waitForSlot(rank: number): Promise<void> {
+  function waitForSlot(rank: number, share: Share): Promise<void> {
     return new Promise((begin, reject) => {
       const index = queue.findIndex((each) => each.rank > rank);
-      queue.splice(index === -1 ? queue.length : index, 0, { rank, begin, reject });
-      if (queue.length > maxWaiting) queue.pop()?.reject(overloaded());
+      queue.splice(index === -1 ? queue.length : index, 0, { rank, share, begin, reject });
+      const last = queue.length > maxWaiting ? queue.pop() : undefined;
+      if (!last) return;
+      takeBack(last.share);
+      last.reject(overloaded());
     });
+  }
+
+  /** Takes back a task that does not run. Otherwise, an account would lose its place by trying again. */
+  function takeBack({ account, cost }: Share): void {
+    const rank = ranks.get(account);
+    if (rank !== undefined) ranks.set(account, rank - cost);
   }
 
   function advanceTo(time: number): void {
@@ -54,24 +66,27 @@ export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
     for (const [account, rank] of ranks) if (rank <= virtualTime) ranks.delete(account);
   }
 
-  async function run<T>(
-    task: () => Promise<T>,
-    { account, cost }: Share = { account: '', cost: 0 },
-  ): Promise<T> {
+  async function run<T>(task: () => Promise<T>, share = NO_SHARE): Promise<T> {
+    const { account, cost } = share;
     const enqueuedAt = performance.now();
     const start = Math.max(virtualTime, ranks.get(account) ?? 0);
     ranks.set(account, start + cost);
     if (running < limit) running += 1;
-    else await waitForSlot(start + cost);
-    advanceTo(start);
+    else await waitForSlot(start + cost, share);
     try {
-      if (performance.now() - enqueuedAt > MAX_WAIT_MS) throw overloaded();
+      if (performance.now() - enqueuedAt > MAX_WAIT_MS) {
+        takeBack(share);
+        throw overloaded();
+      }
+      advanceTo(start + cost);
       return await task();
     } finally {
       // The next task in the queue takes over the slot, so that a new call cannot overtake it.
       const next = queue.shift();
       if (next) next.begin();
       else running -= 1;
+      // Nobody waits, so earlier work must not delay anyone later.
+      if (running === 0) ranks.clear();
     }
   }
 

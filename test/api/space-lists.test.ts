@@ -123,8 +123,9 @@ describe('listSpaces', () => {
     for (const sort of ['popular', 'newest'] as const) {
       const [hidden, deleted] = [await createSpace(ann), await createSpace(ann)];
       const last = await createSpace(ann);
-      const first = await getPage(app, pathOf({ sort: 'newest', limit: 1 }));
-      expect(ids(first.body.items)).toEqual([last.space_id]);
+      const first = await getPage(app, pathOf({ sort, limit: 1 }));
+      const [{ space_id: firstId }] = first.body.items;
+      expect([hidden.space_id, deleted.space_id]).not.toContain(firstId);
       const body = { visibility: 'private' } as const;
       await api.updateSpace({ client: ann.client, path: hidden, body, throwOnError: true });
       await api.deleteSpace({ client: ann.client, path: deleted, throwOnError: true });

@@ -129,6 +129,51 @@ describe('A concurrency limit', () => {
       await Promise.all(repeating);
     });
 
+    test('runs an expensive task soon, even if new accounts keep adding cheap ones', async () => {
+      const limited = limitConcurrency(1, 9);
+      let count = 0;
+      let isDone = false;
+      const repeat = async () => {
+        while (!isDone && count < 200) {
+          const task = async () => {
+            count += 1;
+          };
+          await limited(task, { account: `account ${count}`, cost: 1 });
+        }
+      };
+      const repeating = [repeat(), repeat(), repeat()];
+      await limited(async () => {}, { account: 'bob', cost: 5 });
+      isDone = true;
+      expect(count).toBeLessThan(30);
+      await Promise.all(repeating);
+    });
+
+    test('keeps the place of an account whose earlier tasks were rejected', async () => {
+      const limited = limitConcurrency(1, 2);
+      const order: string[] = [];
+      const added: Promise<unknown>[] = [];
+      const add = (account: string, cost: number, task = () => {}) => {
+        const result = limited(
+          async () => {
+            order.push(account);
+            task();
+          },
+          { account, cost },
+        );
+        added.push(result);
+        return result;
+      };
+      add('ann', 1);
+      add('bob', 1, () => void add('dan', 2));
+      add('cat', 1, () => void add('eve', 4));
+      const rejected = Array.from({ length: 5 }, () =>
+        expect(limited(async () => {}, { account: 'dan', cost: 2 })).rejects.toThrow(),
+      );
+      await Promise.all(rejected);
+      while (added.length > 0) await added.shift();
+      expect(order).toEqual(['ann', 'bob', 'cat', 'dan', 'eve']);
+    });
+
     test('rejects the last task if too many wait', async () => {
       const tasks: [string, number][] = [
         ['ann', 5],

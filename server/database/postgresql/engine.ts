@@ -55,9 +55,11 @@ export async function openPostgresql(
   }
   const pool = openPool(url, isService ? { stopDeadline } : WITHOUT_TIMEOUTS);
   const db = connect(pool);
-  const replica = readUrl
-    ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
-    : undefined;
+  // Commands and imports do not search, so they must not depend on the replica.
+  const replica =
+    isService && readUrl
+      ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
+      : undefined;
   const thread =
     runsMaintenance || tasksModule
       ? new MaintenanceThread(

@@ -351,6 +351,13 @@ describe('A service with DATABASE_READ_URL', () => {
     expect(messages[2]).toMatch('rejects the user name or the password');
   });
 
+  test.each(['command', 'import'] as const)('runs a %s without the replica', async (purpose) => {
+    const databaseReadUrl = urls.standbyUrl.replace(':secret@', ':wrong@');
+    const location = { dataDir, databaseUrl: urls.primaryUrl, databaseReadUrl };
+    await using engine = await openDatabase(location, { purpose });
+    expect(await engine.isStandby()).toBe(false);
+  });
+
   test('waits while the replica replays the migrations', async () => {
     const { primaryUrl, standbyUrl } = await cluster.createDatabase('migrated');
     await standby.pauseReplay();
