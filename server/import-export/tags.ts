@@ -1,5 +1,5 @@
 import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
-import type { TagName } from '../spaces/tags.ts';
+import { insertSpaceTags, insertTags, selectTagsByKey, type TagName } from '../spaces/tags.ts';
 import type { ImportRun } from './run.ts';
 
 /** The tags of a space. */
@@ -11,11 +11,6 @@ export interface ImportedTags {
    */
   requestedIds: readonly { tag_id: number; tag_key: string }[];
 }
-
-const insertSpaceTags = prepareWriteMany(
-  { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
-  (db, rows) => db.insertInto('space_tags').values(rows),
-);
 
 /** Sets the tags of spaces that have none yet. */
 export async function addTags(
@@ -37,23 +32,12 @@ export async function addTags(
   await insertSpaceTags(run.trx, rows);
 }
 
-const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, (db, rows) =>
-  db
-    .selectFrom('tags')
-    .select(['tag_id', 'tag_key'])
-    .where('tag_key', 'in', columnOf(rows, 'tag_key')),
-);
-
 const selectTagsById = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
   db.selectFrom('tags').select('tag_id').where('tag_id', 'in', columnOf(rows, 'tag_id')),
 );
 
 const insertTagsWithIds = prepareWriteMany({ tag_id: 'bigint', tag_key: 'text' }, (db, rows) =>
   db.insertInto('tags').values(rows),
-);
-
-const insertTags = prepareWriteMany({ tag_key: 'text' }, (db, rows) =>
-  db.insertInto('tags').values(rows).returning(['tag_id', 'tag_key']),
 );
 
 /** Adds the tags that do not exist, in the order of the spaces. Returns the id of each tag by its key. */

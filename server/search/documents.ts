@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
@@ -64,6 +65,29 @@ const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db,
   db.insertInto('tag_hits').values(rows),
 );
 
+/** What the search index needs to know about a public space. */
+export interface IndexableSpace {
+  pk: number;
+  space_id: string;
+  creator_pk: number;
+  title: string;
+  description: string;
+  participant_count: number;
+  tags: readonly Tag[];
+}
+
+/**
+ * Adds a public space to the search index that the current transaction has created. Unlike `indexSpace`, reads nothing:
+ * on PostgreSQL, reading new rows conflicts with other transactions that add some.
+ */
+export async function indexNewSpace(
+  engine: Engine,
+  db: Database,
+  space: IndexableSpace,
+): Promise<void> {
+  await engine.wordIndex.add(db, await insertRows(db, [space]));
+}
+
 /**
  * Removes spaces from the search index and adds them again, except in the word index. Spaces that are not public, and
  * those of suspended creators, are not added.
@@ -76,30 +100,39 @@ export async function replaceRows(
   const removed = await deleteRows(db, spacePks);
   const pks = spacePks.map((pk) => ({ pk }));
   const found = await readSpaces(db, pks);
+  const tags = Map.groupBy(await readTagsOfSpaces(db, pks), ({ space_pk }) => space_pk);
   const spaces = found
     .filter(({ visibility, suspended_at }) => visibility === 'public' && suspended_at === null)
-    .map((row) => ({ key: documentKey(row.pk, row.participant_count), row }))
+    .map((row) => ({ ...row, tags: tags.get(row.pk) ?? [] }));
+  return { removed, added: await insertRows(db, spaces) };
+}
+
+/**
+ * Adds spaces to the search index, except to the word index.
+ * @returns the documents to add to the word index
+ */
+async function insertRows(
+  db: Database,
+  spaces: readonly IndexableSpace[],
+): Promise<IndexedDocument[]> {
+  const keyed = spaces
+    .map((space) => ({ key: documentKey(space.pk, space.participant_count), space }))
     // The tables and the word index are written faster in the order of their keys.
     .sort((a, b) => a.key - b.key);
-  const tags = Map.groupBy(await readTagsOfSpaces(db, pks), ({ space_pk }) => space_pk);
-  const rows = spaces.map(({ key, row }) => {
-    const { head, tail } = fragmentsOf(row, tags.get(row.pk) ?? []);
-    return {
-      key,
-      space_pk: row.pk,
-      creator_pk: row.creator_pk,
-      participant_count: row.participant_count,
-      title_key: titleKey(row.title),
-      head,
-      tail,
-    };
-  });
+  const rows = keyed.map(({ key, space }) => ({
+    key,
+    space_pk: space.pk,
+    creator_pk: space.creator_pk,
+    participant_count: space.participant_count,
+    title_key: titleKey(space.title),
+    ...fragmentsOf(space, space.tags),
+  }));
   await insertDocuments(db, rows);
-  const tagHits = spaces.flatMap(({ key, row }) =>
-    (tags.get(row.pk) ?? []).map(({ tag_id }) => ({ tag_id, key })),
+  const tagHits = keyed.flatMap(({ key, space }) =>
+    space.tags.map(({ tag_id }) => ({ tag_id, key })),
   );
   await insertTagHits(db, tagHits);
-  return { removed, added: spaces.map(({ key, row }) => documentOf(row, key)) };
+  return keyed.map(({ key, space }) => documentOf(space, key));
 }
 
 const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, (db, rows) =>

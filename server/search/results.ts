@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { SearchResult } from '../../generated/types.gen.ts';
+import type { SearchResult, Tag } from '../../generated/types.gen.ts';
 import { DEFAULT_AVATAR_NAME } from '../avatars/store.ts';
 
 /**
@@ -18,13 +18,13 @@ export interface Fragments {
 interface IndexedValues {
   title: string;
   description: string;
-  tags: { tag_id: number; tag_name: string }[];
+  tags: Tag[];
 }
 
 /** Returns the stored parts of the search result of a space. */
 export function fragmentsOf(
   space: { space_id: string; title: string; description: string },
-  tags: IndexedValues['tags'],
+  tags: readonly Tag[],
 ): Fragments {
   const head = {
     space_id: space.space_id,

@@ -8,13 +8,14 @@ import type { NewRow } from '../database/schema.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
-import { indexSpace } from '../search/documents.ts';
+import { indexNewSpace, indexSpace } from '../search/documents.ts';
+import { summarizeUser } from '../users/user-summary.ts';
 import { describeSpace } from './describe-spaces.ts';
 import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
 import { type FoundSpace, findOwnSpace, findSpace } from './space-access.ts';
 import { assertParticipationQuota, assertSpaceQuota, assertTagQuota } from './space-quotas.ts';
 import { parseDescription, parseTitle } from './space-text.ts';
-import { deleteUnusedTags, parseTags, setTags } from './tags.ts';
+import { addTags, deleteUnusedTags, parseTags, setTags } from './tags.ts';
 
 /**
  * Creates a space with the caller as its first participant.
@@ -28,24 +29,31 @@ export async function createSpace(
   const title = parseTitle(creation.title);
   const description = parseDescription(creation.description);
   const tags = parseTags(creation.tags);
-  const now = new Date().toISOString();
-  return transactOnIndex(engine, async (trx) => {
+  const space = {
+    space_id: randomUUID(),
+    title,
+    description,
+    visibility: creation.visibility,
+    invitation_code: invitationCodeFor(creation.visibility),
+    participant_count: 1,
+    created_at: new Date().toISOString(),
+  };
+  // A private space does not change the search index.
+  const run = creation.visibility === 'public' ? transactOnIndex : transact;
+  return run(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'space');
     await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
+    const creator = await trx
+      .selectFrom('users')
+      .select(['user_id', 'username', 'avatar'])
+      .where('pk', '=', caller.userPk)
+      .executeTakeFirstOrThrow();
+    const row = { ...space, creator_pk: caller.userPk } satisfies NewRow<'spaces'>;
     const { pk } = await trx
       .insertInto('spaces')
-      .values({
-        space_id: randomUUID(),
-        creator_pk: caller.userPk,
-        title,
-        description,
-        visibility: creation.visibility,
-        invitation_code: invitationCodeFor(creation.visibility),
-        participant_count: 1,
-        created_at: now,
-      } satisfies NewRow<'spaces'>)
+      .values(row)
       .returning('pk')
       .executeTakeFirstOrThrow();
     await trx
@@ -53,16 +61,19 @@ export async function createSpace(
       .values({
         space_pk: pk,
         user_pk: caller.userPk,
-        joined_at: now,
+        joined_at: space.created_at,
         left_at: null,
         removed_at: null,
         read_until: null,
       } satisfies NewRow<'participations'>)
       .execute();
-    await setTags(trx, pk, tags);
+    const spaceTags = await addTags(trx, pk, tags);
     if (tags.length > 0) await assertTagQuota(trx, quotas, caller);
-    await indexSpace(engine, trx, pk);
-    return describeSpace(trx, avatars, pk, caller);
+    if (space.visibility === 'public') {
+      await indexNewSpace(engine, trx, { pk, ...row, tags: spaceTags });
+    }
+    // Not read back, because on PostgreSQL that conflicts with other transactions that create spaces.
+    return { ...space, creator: summarizeUser(avatars, creator), tags: spaceTags };
   });
 }
 

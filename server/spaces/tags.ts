@@ -1,5 +1,6 @@
+import type { Tag } from '../../generated/types.gen.ts';
 import type { Database } from '../database/engine.ts';
-import { prepare } from '../database/prepared.ts';
+import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 import { CONTROLS } from '../text/characters.ts';
 import { tagKey } from '../text/words/fold.ts';
@@ -35,18 +36,25 @@ const deleteSpaceTags = prepare({ spacePk: 'bigint' }, (db, { spacePk }) =>
   db.deleteFrom('space_tags').where('space_pk', '=', spacePk).returning('tag_id'),
 );
 
-const findOrAddTag = prepare({ tag_key: 'text' }, (db, { tag_key }) =>
+export const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, (db, rows) =>
   db
-    .insertInto('tags')
-    .values({ tag_key })
-    // An update without effect, because `doNothing` would return no row for an existing tag.
-    .onConflict((conflict) => conflict.column('tag_key').doUpdateSet({ tag_key }))
-    .returning('tag_id'),
+    .selectFrom('tags')
+    .select(['tag_id', 'tag_key'])
+    .where('tag_key', 'in', columnOf(rows, 'tag_key')),
 );
 
-const insertSpaceTag = prepare(
+/** On PostgreSQL, fails with a conflict if another transaction has added one of the tags meanwhile. */
+export const insertTags = prepareWriteMany({ tag_key: 'text' }, (db, rows) =>
+  db
+    .insertInto('tags')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning(['tag_id', 'tag_key']),
+);
+
+export const insertSpaceTags = prepareWriteMany(
   { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
-  (db, row) => db.insertInto('space_tags').values(row),
+  (db, rows) => db.insertInto('space_tags').values(rows),
 );
 
 /** Replaces the tags of a space. Returns the ids of its former tags, for `deleteUnusedTags`. */
@@ -56,12 +64,50 @@ export async function setTags(
   tags: readonly TagName[],
 ): Promise<number[]> {
   const former = await deleteSpaceTags(db, { spacePk });
-  for (const [position, { name, key }] of tags.entries()) {
-    const [found] = await findOrAddTag(db, { tag_key: key });
-    if (!found) throw new Error('The statement returned no tag_id.');
-    await insertSpaceTag(db, { space_pk: spacePk, tag_id: found.tag_id, position, tag_name: name });
-  }
+  await addTags(db, spacePk, tags);
   return former.map(({ tag_id }) => tag_id);
+}
+
+/** Adds tags to a space that has none. Returns them in the same order. */
+export async function addTags(
+  db: Database,
+  spacePk: number,
+  tags: readonly TagName[],
+): Promise<Tag[]> {
+  const tagIds = await findOrAddTags(
+    db,
+    tags.map(({ key }) => key),
+  );
+  const rows = tags.map(({ name, key }, position) => ({
+    space_pk: spacePk,
+    tag_id: tagIds.get(key) as number,
+    position,
+    tag_name: name,
+  }));
+  await insertSpaceTags(db, rows);
+  return rows.map(({ tag_id, tag_name }) => ({ tag_id, tag_name }));
+}
+
+/**
+ * Returns the id of each tag by its key. Only inserts missing tags, because transactions that write the same tag
+ * conflict, and in the order of their keys, because transactions that wait for each other's tags would deadlock.
+ */
+async function findOrAddTags(
+  db: Database,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const existing = await selectTagsByKey(
+    db,
+    keys.map((tag_key) => ({ tag_key })),
+  );
+  const ids = new Map(existing.map(({ tag_key, tag_id }) => [tag_key, tag_id]));
+  const missing = keys.filter((key) => !ids.has(key)).sort();
+  const added = await insertTags(
+    db,
+    missing.map((tag_key) => ({ tag_key })),
+  );
+  for (const { tag_key, tag_id } of added) ids.set(tag_key, tag_id);
+  return ids;
 }
 
 /** Deletes the given tags, except those that a space still has. */

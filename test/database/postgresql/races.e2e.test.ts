@@ -337,6 +337,20 @@ describe('With concurrent requests to two processes,', () => {
     await assertConsistent(first.context.engine);
   });
 
+  test('spaces created with the same new tags in another order share them', async () => {
+    const people = [await register(), await register()] as const;
+    const create = (client: TestUser['client'], tags: string[]) =>
+      api.createSpace({ client, body: spaceCreation({ tags, visibility: 'private' }) });
+    const created = await race('tags', [
+      () => create(clientsOf(people[0])[0], ['new', 'newer']),
+      () => create(clientsOf(people[1])[1], ['newer', 'new']),
+    ]);
+    const [tags, reversed] = created.map(({ data }) => data?.tags);
+    expect(tags).toHaveLength(2);
+    expect(reversed?.toReversed()).toEqual(tags);
+    await assertConsistent(first.context.engine);
+  });
+
   test('after an edit and a join, the search result has the current number of participants', async () => {
     const creator = await register();
     const { space_id } = await createSpace(creator, { title: 'Counted' });
