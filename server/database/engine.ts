@@ -21,6 +21,20 @@ export interface Engine {
   requestPurge(trx: DatabaseTransaction): Promise<void>;
   /** Acquires the write lock until the transaction ends. Must be the first call of every transaction that writes. */
   lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void>;
+  /**
+   * Waits for the other transactions that have called this function for the same space, or for all spaces, and blocks
+   * later ones until this transaction ends. So the transaction sees all of their events, and its own become visible
+   * later. Call it right after `lockForWriting`, before any query.
+   * @param spaceId null for all spaces
+   */
+  lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void>;
+  /** Tells all processes that something has happened to the messages of a space. Only a hint: it can be lost. */
+  announceEvent(spaceId: string): void;
+  /**
+   * Calls a function with the id of each space that is announced, from now on and until the engine is closed. It must
+   * not throw.
+   */
+  onEvent(listener: (spaceId: string) => void): void;
   /** Returns whether a transaction was rolled back only because of a concurrent one. */
   isConflict(error: unknown): boolean;
   isUniqueViolation(error: unknown): boolean;

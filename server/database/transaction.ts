@@ -26,6 +26,23 @@ export function transactOnIndex<T>(engine: WritableEngine, work: Work<T>): Promi
   return runUntilCommitted(engine, work, 'index');
 }
 
+/**
+ * Like `transact`, for a transaction that sends, deletes or changes messages. Such transactions in the same space run
+ * one after the other, so that their events are committed in the order of the space's clock. Then announces the event.
+ * @param spaceId null for messages in several spaces
+ */
+export async function transactInOrder<T>(
+  engine: WritableEngine & Pick<Engine, 'lockMessageOrder' | 'announceEvent'>,
+  spaceId: string | null,
+  work: Work<T>,
+): Promise<T> {
+  const result = await runUntilCommitted(engine, work, 'shared', (trx) =>
+    engine.lockMessageOrder(trx, spaceId),
+  );
+  if (spaceId !== null) engine.announceEvent(spaceId);
+  return result;
+}
+
 type WritableEngine = Pick<Engine, 'db' | 'isConflict' | 'lockForWriting'>;
 
 type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;
@@ -34,12 +51,14 @@ async function runUntilCommitted<T>(
   engine: WritableEngine,
   work: Work<T>,
   lockMode: WriteLockMode,
+  lockMore: (transaction: DatabaseTransaction) => Promise<void> = async () => {},
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await runSerializable(engine.db, async (trx) => {
         // A transaction that conflicted once would often conflict again. Without other writers, it cannot.
         await engine.lockForWriting(trx, attempt === 1 ? lockMode : 'exclusive');
+        await lockMore(trx);
         return work(trx);
       });
     } catch (error) {

@@ -4,6 +4,7 @@ import type { OpenOptions } from '../kind.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
 import { withTimeout } from '../timeout.ts';
+import { type Announcements, openAnnouncements } from './announcements.ts';
 import { connect } from './dialect.ts';
 import {
   explainFailure,
@@ -15,6 +16,7 @@ import {
 } from './errors.ts';
 import { reportWait } from './lock-wait.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
+import { lockMessageOrder } from './order-locks.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { Replica, type ReplicaOptions } from './replica/replica.ts';
 import { failAtDeadline, stopThread } from './stopping.ts';
@@ -58,6 +60,7 @@ export async function openPostgresql(
   const replica = readUrl
     ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
     : undefined;
+  const announcements = isService ? openAnnouncements(url, db) : undefined;
   const thread =
     runsMaintenance || tasksModule
       ? new MaintenanceThread(
@@ -67,6 +70,7 @@ export async function openPostgresql(
         )
       : undefined;
   return createEngine(db, {
+    ...(announcements && { announcements }),
     readOnReplica: (minRevision, read) => (replica ? replica.read(minRevision, read) : read(db)),
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
@@ -87,6 +91,7 @@ export async function openPostgresql(
     }),
     async beforeClose() {
       if (thread) await stopThread(thread, stopDeadline);
+      await announcements?.close();
       await replica?.close();
     },
   });
@@ -142,6 +147,7 @@ interface EngineOptions {
   activity?: Engine['activity'];
   /** Called every ten seconds while a transaction waits for the write lock. */
   onLockWait?: () => void;
+  announcements?: Pick<Announcements, 'announceEvent' | 'onEvent'>;
   beforeClose?: () => Promise<void>;
 }
 
@@ -155,6 +161,8 @@ export function createEngine(
     },
     activity = () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
     onLockWait,
+    // Servers notice the events of commands by their own polls.
+    announcements = { announceEvent() {}, onEvent() {} },
     beforeClose = async () => {},
   }: EngineOptions = {},
 ): Engine {
@@ -172,6 +180,8 @@ export function createEngine(
     lockForWriting: onLockWait
       ? (trx, mode) => reportWait(lockForWriting(trx, mode), onLockWait)
       : lockForWriting,
+    lockMessageOrder,
+    ...announcements,
     isConflict,
     isUniqueViolation,
     isUnavailable,
