@@ -19,12 +19,12 @@ export interface Engine {
    * transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
-  /** Acquires the write lock until the transaction ends. Must be the first call of every transaction that writes. */
+  /** Acquires the write lock until the transaction ends. This or `lockMessageOrder` must be the first call of every transaction that writes. */
   lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void>;
   /**
-   * Waits for the other transactions that have called this function for the same space, or for all spaces, and blocks
-   * later ones until this transaction ends. So the transaction sees all of their events, and its own become visible
-   * later. Call it right after `lockForWriting`, before any query.
+   * Like `lockForWriting`, for a transaction with events in a space. Waits for other transactions that have called this
+   * function for the same space or for all spaces, and for those in mode `exclusive`. So it sees all of their events,
+   * and its own become visible later. It must not change the search index, unless it is for all spaces.
    * @param spaceId null for all spaces
    */
   lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void>;

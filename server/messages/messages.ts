@@ -91,19 +91,27 @@ export async function sendMessage(
         'Only participants can send messages. Join the space first.',
       );
     }
-    const { pk } = await trx
-      .insertInto('messages')
-      .values({
-        message_id: randomUUID(),
-        space_pk: space.pk,
-        author_pk: caller.userPk,
-        text,
-        word_count: countWords(text),
-        created_at: await nextEventTime(trx, space.pk),
-      } satisfies NewRow<'messages'>)
-      .returning('pk')
+    const row = {
+      message_id: randomUUID(),
+      space_pk: space.pk,
+      author_pk: caller.userPk,
+      text,
+      word_count: countWords(text),
+      created_at: await nextEventTime(trx, space.pk),
+    } satisfies NewRow<'messages'>;
+    await trx.insertInto('messages').values(row).execute();
+    const author = await trx
+      .selectFrom('users')
+      .select(['user_id', 'username', 'avatar'])
+      .where('pk', '=', caller.userPk)
       .executeTakeFirstOrThrow();
-    return readMessage(trx, avatars, pk);
+    // Not read back, because PostgreSQL would then find conflicts between messages sent at the same time.
+    return describeMessage(avatars, {
+      ...row,
+      ...author,
+      space_id: spaceId,
+      appreciation_count: 0,
+    });
   });
 }
 
@@ -252,7 +260,10 @@ export function selectMessages(db: Database) {
 
 type MessageRow = Awaited<ReturnType<ReturnType<typeof selectMessages>['execute']>>[number];
 
-export function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
+export function describeMessage(
+  avatars: AvatarUrls,
+  row: Omit<MessageRow, 'pk' | 'is_live'>,
+): Message {
   return {
     message_id: row.message_id,
     space_id: row.space_id,

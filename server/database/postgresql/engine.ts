@@ -16,7 +16,7 @@ import {
 } from './errors.ts';
 import { reportWait } from './lock-wait.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
-import { lockMessageOrder } from './order-locks.ts';
+import { lockAllOrders, lockOrder } from './order-locks.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { Replica, type ReplicaOptions } from './replica/replica.ts';
 import { failAtDeadline, stopThread } from './stopping.ts';
@@ -203,7 +203,18 @@ export function createEngine(
  */
 async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void> {
   await sql`LOCK TABLE search_revision IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
-  if (mode === 'exclusive') await avoidSequentialScans(trx);
+  if (mode === 'exclusive') {
+    await lockAllOrders(trx);
+    await avoidSequentialScans(trx);
+  }
+}
+
+/** See `Engine.lockMessageOrder`. Writers in mode `exclusive` lock all orders, so the lock of one order is enough. */
+async function lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void> {
+  if (spaceId !== null) return lockOrder(trx, spaceId);
+  // First, in the same order as in mode `exclusive`, because a change of the search index locks it, too.
+  await lockForWriting(trx, 'shared');
+  return lockAllOrders(trx);
 }
 
 /**

@@ -9,19 +9,19 @@ import type { DatabaseTransaction } from '../engine.ts';
  *
  * Each table serves many spaces, so their number decides how often the writers of different spaces wait for each other.
  */
-export const ORDER_LOCK_TABLES: readonly string[] = Array.from(
+const ORDER_LOCK_TABLES: readonly string[] = Array.from(
   { length: 64 },
   (_, index) => `message_order_${index}`,
 );
 
-/** See `Engine.lockMessageOrder`. */
-export async function lockMessageOrder(
-  trx: DatabaseTransaction,
-  spaceId: string | null,
-): Promise<void> {
-  const tables =
-    spaceId === null
-      ? ORDER_LOCK_TABLES.join()
-      : ORDER_LOCK_TABLES[crc32(spaceId) % ORDER_LOCK_TABLES.length];
-  await sql`LOCK TABLE ${sql.raw(`${tables}`)} IN EXCLUSIVE MODE`.execute(trx);
+/** Acquires the lock of a space. */
+export async function lockOrder(trx: DatabaseTransaction, spaceId: string): Promise<void> {
+  const table = ORDER_LOCK_TABLES[crc32(spaceId) % ORDER_LOCK_TABLES.length] as string;
+  await sql`LOCK TABLE ${sql.table(table)} IN EXCLUSIVE MODE`.execute(trx);
+}
+
+/** Acquires the locks of all spaces. */
+export async function lockAllOrders(trx: DatabaseTransaction): Promise<void> {
+  const tables = ORDER_LOCK_TABLES.map((table) => sql.table(table));
+  await sql`LOCK TABLE ${sql.join(tables)} IN EXCLUSIVE MODE`.execute(trx);
 }
