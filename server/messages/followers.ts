@@ -51,6 +51,8 @@ export interface Followers {
 }
 
 interface Follower extends EventRequest {
+  /** Followers of a space with the same position and limit get the same events. */
+  query: string;
   /** Whether its position has been read once. */
   hasWaited: boolean;
   timeout: NodeJS.Timeout | undefined;
@@ -63,10 +65,12 @@ interface Room {
   spaceId: string;
   spacePk: number | undefined;
   followers: Set<Follower>;
+  /** The followers whose position has not been read. */
+  arrived: Follower[];
   /** The time of the latest event that a poll has found. */
   lastEventMs: number;
-  /** Whether there may be events, or new followers. */
-  needsRead: boolean;
+  /** Whether there may be events for those who wait. */
+  hasNews: boolean;
   /** Whether it is in the queue or being read. */
   isBusy: boolean;
 }
@@ -92,13 +96,15 @@ export function openFollowers(
         spaceId,
         spacePk: undefined,
         followers: new Set(),
+        arrived: [],
         lastEventMs: position[0],
-        needsRead: false,
+        hasNews: false,
         isBusy: false,
       };
       rooms.set(spaceId, room);
     }
     room.followers.add(follower);
+    room.arrived.push(follower);
     return room;
   }
 
@@ -120,12 +126,16 @@ export function openFollowers(
   }
 
   function requestRead(room: Room): void {
-    room.needsRead = true;
     if (room.isBusy) return;
     room.isBusy = true;
     queue.push(room);
     // Later, so that requests that arrive together share a read.
     setImmediate(readRooms);
+  }
+
+  function announce(room: Room): void {
+    room.hasNews = true;
+    requestRead(room);
   }
 
   function readRooms(): void {
@@ -136,7 +146,7 @@ export function openFollowers(
       void readRoom(room).finally(() => {
         reading -= 1;
         room.isBusy = false;
-        if (room.needsRead && room.followers.size > 0) requestRead(room);
+        if (room.hasNews || room.arrived.length > 0) requestRead(room);
         else removeIfUnused(room);
         readRooms();
       });
@@ -145,9 +155,10 @@ export function openFollowers(
 
   /** Never rejects. */
   async function readRoom(room: Room): Promise<void> {
-    room.needsRead = false;
-    // Those that enter later need another read.
-    const followers = [...room.followers];
+    // Those who arrive later need another read.
+    const arrived = room.arrived.splice(0);
+    const followers = room.hasNews ? [...room.followers] : arrived;
+    room.hasNews = false;
     try {
       room.spacePk ??= (await findAnySpace(engine.db, null, room.spaceId)).pk;
       const found = await readForAll(room.spacePk, followers);
@@ -156,7 +167,7 @@ export function openFollowers(
       for (const follower of followers) {
         if (!room.followers.has(follower)) continue;
         const error = errors.get(follower);
-        const events = found.get(queryOf(follower)) as Events;
+        const events = found.get(follower.query) as Events;
         if (error) end(follower, error);
         else if (hasEvents(events)) deliverEvents(follower, events);
         else if (follower.waitMs === 0 || isEnding) end(follower, events);
@@ -182,9 +193,8 @@ export function openFollowers(
   ): Promise<Map<string, Events>> {
     const found = new Map<string, Events>();
     for (const follower of followers) {
-      const query = queryOf(follower);
+      const { query, position, limit } = follower;
       if (found.has(query)) continue;
-      const { position, limit } = follower;
       found.set(query, await readEvents(engine.db, avatars, spacePk, position, limit));
     }
     return found;
@@ -242,7 +252,7 @@ export function openFollowers(
       if (error) end(follower, error);
       else if (lastEventMs > room.lastEventMs) {
         room.lastEventMs = lastEventMs;
-        requestRead(room);
+        announce(room);
       }
     }
   }
@@ -253,11 +263,18 @@ export function openFollowers(
         isListening = true;
         engine.onEvent((spaceId) => {
           const room = rooms.get(spaceId);
-          if (room) requestRead(room);
+          if (room) announce(room);
         });
       }
       const { promise, resolve, reject } = Promise.withResolvers<Events>();
-      const follower = { ...request, hasWaited: false, timeout: undefined, resolve, reject };
+      const follower = {
+        ...request,
+        query: `${request.position.join()} ${request.limit}`,
+        hasWaited: false,
+        timeout: undefined,
+        resolve,
+        reject,
+      };
       onDisconnect(() => end(follower, noEvents(follower)));
       requestRead(enterRoom(follower));
       return promise;
@@ -291,11 +308,6 @@ function openDelivery(): (deliver: () => void) => void {
     queue.push(deliver);
     if (timer === undefined) timer = setTimeout(deliverBatch, 0);
   };
-}
-
-/** Followers with the same query get the same events. */
-function queryOf({ position, limit }: Follower): string {
-  return `${position.join()} ${limit}`;
 }
 
 function hasEvents({ items, changedItems, deletedMessageIds }: Events): boolean {
