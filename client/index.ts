@@ -7,6 +7,7 @@ export {
   type ProblemCode,
 } from '../generated/problem-codes.gen.ts';
 export { ApiError, SearchError } from './errors.ts';
+export { type FollowOptions, followMessages, type SpaceUpdate } from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export { pages } from './pages.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';

@@ -362,6 +362,14 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  getMessage:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'message_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   deleteMessage:
     | 'invalid_request'
     | 'unauthenticated'

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountData, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileData, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -545,6 +545,36 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * Returns the messages in a space, newest first. Anyone can read the messages of a public space.
  * Returns 404 if the space is private and the caller is not a participant.
  *
+ * The order is that of `created_at`, and of `message_id` by its bytes if two times are equal. The times of
+ * messages that were sent to a space always increase, so only imported messages have equal ones.
+ *
+ * ### Follow a space
+ *
+ * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get what has happened in the space
+ * since the page was read:
+ *
+ * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
+ * message once.
+ * - `changed_items` has messages whose `appreciation_count` has changed, as they are now. They can be ones that
+ * the reader does not know, or already has in this state.
+ * - `deleted_message_ids` has the ids of deleted messages. The messages of a deleted account follow within
+ * seconds to minutes.
+ *
+ * Together they have at most `limit` elements, and `next_cursor` is `null`. If nothing has happened, they are
+ * empty, and `newer_cursor` is the same as `after`.
+ *
+ * With `wait`, the response is delayed until something happens, at most for this number of seconds. Otherwise,
+ * it is an empty page. Repeat the request with the latest `newer_cursor` at once, and after a failed request as
+ * for any other one. If the caller loses access to the space or the session ends meanwhile, the request gets 404
+ * or 401 within a second. When the server stops, it gets an empty page.
+ *
+ * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
+ * wait at the same time on each process of the server; further ones get 429.
+ *
+ * Changes and deletions are kept for seven days. A reader that has not asked for longer gets all new messages, but
+ * must read the others again. Messages that an operator imports with earlier times, and changed names and avatars
+ * of authors, do not follow.
+ *
  */
 export const listMessages = <ThrowOnError extends boolean = false>(options: Options<ListMessagesData, ThrowOnError>): RequestResult<ListMessagesResponses, ListMessagesErrors, ThrowOnError> => (options.client ?? client).get<ListMessagesResponses, ListMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -579,6 +609,19 @@ export const sendMessage = <ThrowOnError extends boolean = false>(options: Optio
  *
  */
 export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>): RequestResult<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError> => (options.client ?? client).delete<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/messages/{message_id}',
+    ...options
+});
+
+/**
+ * Retrieve a message
+ *
+ * Returns a message. Anyone can read the messages of a public space. Returns 404 if the space is private and the
+ * caller is not a participant.
+ *
+ */
+export const getMessage = <ThrowOnError extends boolean = false>(options: Options<GetMessageData, ThrowOnError>): RequestResult<GetMessageResponses, GetMessageErrors, ThrowOnError> => (options.client ?? client).get<GetMessageResponses, GetMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/messages/{message_id}',
     ...options

@@ -362,9 +362,21 @@ export type MessagePage = {
      */
     items: Array<Message>;
     /**
-     * The parameter `cursor` of the next page; `null` on the last page
+     * The parameter `cursor` of the next page; `null` on the last page, and with `after`
      */
     next_cursor: string | null;
+    /**
+     * The parameter `after` of a request for what has happened since this page
+     */
+    newer_cursor: string;
+    /**
+     * Messages with a changed `appreciation_count`, as they are now. Empty without `after`.
+     */
+    changed_items: Array<Message>;
+    /**
+     * Identifiers of deleted messages. Empty without `after`.
+     */
+    deleted_message_ids: Array<string>;
 };
 
 /**
@@ -2597,6 +2609,18 @@ export type ListMessagesData = {
          *
          */
         cursor?: string;
+        /**
+         * `newer_cursor` of a page of this space. Returns what has happened since then, oldest first. Together with
+         * `cursor`, the request gets 400.
+         *
+         */
+        after?: string;
+        /**
+         * How many seconds the server waits until something happens, by default not at all. Without `after`, the
+         * request gets 400.
+         *
+         */
+        wait?: number;
     };
     url: '/api/messages';
 };
@@ -2765,6 +2789,60 @@ export type DeleteMessageResponses = {
 };
 
 export type DeleteMessageResponse = DeleteMessageResponses[keyof DeleteMessageResponses];
+
+export type GetMessageData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the message.
+         */
+        message_id: Id;
+    };
+    query?: never;
+    url: '/api/messages/{message_id}';
+};
+
+export type GetMessageErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The message does not exist, or it is in a space that the caller cannot see.
+     */
+    404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type GetMessageError = GetMessageErrors[keyof GetMessageErrors];
+
+export type GetMessageResponses = {
+    /**
+     * The message.
+     */
+    200: Message;
+};
+
+export type GetMessageResponse = GetMessageResponses[keyof GetMessageResponses];
 
 export type WithdrawAppreciationData = {
     body?: never;

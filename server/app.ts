@@ -95,7 +95,7 @@ export async function buildApp(
   // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
   await serveHealth(app, context);
   // After `drainUnreadBodies`, because that hook removes the Connection header.
-  shutDownGracefully(app, config.drainSeconds, timeLimits);
+  shutDownGracefully(app, config.drainSeconds, timeLimits, context.followers.endWaits);
 
   serveMetrics(app, context);
   await app.register(async (files) => {

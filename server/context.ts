@@ -8,6 +8,7 @@ import type { OpenOptions } from './database/kind.ts';
 import { openDatabase } from './database/open.ts';
 import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
+import { type Followers, openFollowers } from './messages/followers.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
@@ -33,6 +34,7 @@ export interface Context extends AsyncDisposable {
   housekeeping: Housekeeping;
   outageLog: OutageLog;
   search: SearchState;
+  followers: Followers;
   /** The secret key of cursors, 32 bytes. See `http/cursors.ts`. */
   cursorKey: KeyObject;
 }
@@ -69,6 +71,13 @@ export async function openContext(
     startHousekeeping({ config, log, engine, avatars, rateLimits, outageLog }),
     (started) => started.stop(),
   );
+  const followers = opened.adopt(
+    openFollowers({ engine, avatars }, (error) => {
+      if (engine.isUnavailable(error)) outageLog.report('database', error);
+      else log.error({ err: error }, 'reading for waiting requests failed and will be retried');
+    }),
+    (started) => started.close(),
+  );
   // All are open. From now on, disposing the context closes them.
   const resources = opened.move();
   return {
@@ -82,6 +91,7 @@ export async function openContext(
     housekeeping,
     outageLog,
     search: openSearchState(),
+    followers,
     cursorKey,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };

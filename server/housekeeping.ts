@@ -6,6 +6,7 @@ import { removeUnusedAvatars } from './avatars/unused-avatars.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { OperatorError } from './errors.ts';
+import { deleteExpiredChanges } from './messages/message-order.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 import type { OutageLog } from './system/outage-log.ts';
 
@@ -17,7 +18,7 @@ const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
  * Its functions never reject: failures are logged, and the work is retried at the next run.
  */
 export interface Housekeeping {
-  /** Removes discarded and unused avatars, expired sessions and expired rate-limit counters. */
+  /** Removes discarded and unused avatars, expired sessions, changes of messages and rate-limit counters. */
   run(): Promise<void>;
   /** Removes the files of discarded avatars. */
   removeDiscardedAvatars(): Promise<void>;
@@ -86,6 +87,7 @@ export function startHousekeeping({
     // After all pending work, so that runs do not overlap and `stop` waits for all of them.
     pendingWork = pendingWork.then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
+      await attempt(() => deleteExpiredChanges(engine.db));
       await attempt(() => rateLimits.deleteExpired());
     });
     await Promise.all([pendingWork, scanForUnusedAvatars()]);

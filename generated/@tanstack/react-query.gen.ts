@@ -3,8 +3,8 @@
 import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, createSpace, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, sendMessage, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
-import type { AppreciateMessageData, AppreciateMessageError, AppreciateMessageResponse, ChangeBioData, ChangeBioError, ChangeBioResponse, ChangePasswordData, ChangePasswordError, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureError, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameError, ChangeUsernameResponse, CreateSpaceData, CreateSpaceError, CreateSpaceResponse, DeleteAccountData, DeleteAccountError, DeleteAccountResponse, DeleteMessageData, DeleteMessageError, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceError, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataError, DownloadAccountDataResponse, EndSessionData, EndSessionError, EndSessionResponse, GetParticipationData, GetParticipationError, GetParticipationResponse, GetProfileData, GetProfileError, GetProfileResponse, GetSpaceData, GetSpaceError, GetSpaceResponse, GetUserData, GetUserError, GetUserResponse, JoinSpaceData, JoinSpaceError, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceError, LeaveSpaceResponse, ListMessagesData, ListMessagesError, ListMessagesResponse, ListParticipantsData, ListParticipantsError, ListParticipantsResponse, ListParticipationsData, ListParticipationsError, ListParticipationsResponse, ListRemovalsData, ListRemovalsError, ListRemovalsResponse, ListSessionsData, ListSessionsError, ListSessionsResponse, ListSpacesData, ListSpacesError, ListSpacesResponse, LoginData, LoginError, LoginResponse, LogoutData, LogoutError, LogoutResponse, MarkReadData, MarkReadError, MarkReadResponse, RegisterData, RegisterError, RegisterResponse, RemoveParticipantData, RemoveParticipantError, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureError, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeError, RenewInvitationCodeResponse, ReportMessageData, ReportMessageError, ReportMessageResponse, ReportSpaceData, ReportSpaceError, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagError, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesError, SearchSpacesResponse, SendMessageData, SendMessageError, SendMessageResponse, UndoRemovalData, UndoRemovalError, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceError, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationError, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, createSpace, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, sendMessage, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageError, AppreciateMessageResponse, ChangeBioData, ChangeBioError, ChangeBioResponse, ChangePasswordData, ChangePasswordError, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureError, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameError, ChangeUsernameResponse, CreateSpaceData, CreateSpaceError, CreateSpaceResponse, DeleteAccountData, DeleteAccountError, DeleteAccountResponse, DeleteMessageData, DeleteMessageError, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceError, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataError, DownloadAccountDataResponse, EndSessionData, EndSessionError, EndSessionResponse, GetMessageData, GetMessageError, GetMessageResponse, GetParticipationData, GetParticipationError, GetParticipationResponse, GetProfileData, GetProfileError, GetProfileResponse, GetSpaceData, GetSpaceError, GetSpaceResponse, GetUserData, GetUserError, GetUserResponse, JoinSpaceData, JoinSpaceError, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceError, LeaveSpaceResponse, ListMessagesData, ListMessagesError, ListMessagesResponse, ListParticipantsData, ListParticipantsError, ListParticipantsResponse, ListParticipationsData, ListParticipationsError, ListParticipationsResponse, ListRemovalsData, ListRemovalsError, ListRemovalsResponse, ListSessionsData, ListSessionsError, ListSessionsResponse, ListSpacesData, ListSpacesError, ListSpacesResponse, LoginData, LoginError, LoginResponse, LogoutData, LogoutError, LogoutResponse, MarkReadData, MarkReadError, MarkReadResponse, RegisterData, RegisterError, RegisterResponse, RemoveParticipantData, RemoveParticipantError, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureError, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeError, RenewInvitationCodeResponse, ReportMessageData, ReportMessageError, ReportMessageResponse, ReportSpaceData, ReportSpaceError, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagError, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesError, SearchSpacesResponse, SendMessageData, SendMessageError, SendMessageResponse, UndoRemovalData, UndoRemovalError, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceError, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationError, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -1094,6 +1094,36 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  * Returns the messages in a space, newest first. Anyone can read the messages of a public space.
  * Returns 404 if the space is private and the caller is not a participant.
  *
+ * The order is that of `created_at`, and of `message_id` by its bytes if two times are equal. The times of
+ * messages that were sent to a space always increase, so only imported messages have equal ones.
+ *
+ * ### Follow a space
+ *
+ * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get what has happened in the space
+ * since the page was read:
+ *
+ * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
+ * message once.
+ * - `changed_items` has messages whose `appreciation_count` has changed, as they are now. They can be ones that
+ * the reader does not know, or already has in this state.
+ * - `deleted_message_ids` has the ids of deleted messages. The messages of a deleted account follow within
+ * seconds to minutes.
+ *
+ * Together they have at most `limit` elements, and `next_cursor` is `null`. If nothing has happened, they are
+ * empty, and `newer_cursor` is the same as `after`.
+ *
+ * With `wait`, the response is delayed until something happens, at most for this number of seconds. Otherwise,
+ * it is an empty page. Repeat the request with the latest `newer_cursor` at once, and after a failed request as
+ * for any other one. If the caller loses access to the space or the session ends meanwhile, the request gets 404
+ * or 401 within a second. When the server stops, it gets an empty page.
+ *
+ * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
+ * wait at the same time on each process of the server; further ones get 429.
+ *
+ * Changes and deletions are kept for seven days. A reader that has not asked for longer gets all new messages, but
+ * must read the others again. Messages that an operator imports with earlier times, and changed names and avatars
+ * of authors, do not follow.
+ *
  */
 export const listMessagesOptions = (options: Options<ListMessagesData>) => queryOptions<ListMessagesResponse, ListMessagesError, ListMessagesResponse, ReturnType<typeof listMessagesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1115,6 +1145,36 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  *
  * Returns the messages in a space, newest first. Anyone can read the messages of a public space.
  * Returns 404 if the space is private and the caller is not a participant.
+ *
+ * The order is that of `created_at`, and of `message_id` by its bytes if two times are equal. The times of
+ * messages that were sent to a space always increase, so only imported messages have equal ones.
+ *
+ * ### Follow a space
+ *
+ * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get what has happened in the space
+ * since the page was read:
+ *
+ * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
+ * message once.
+ * - `changed_items` has messages whose `appreciation_count` has changed, as they are now. They can be ones that
+ * the reader does not know, or already has in this state.
+ * - `deleted_message_ids` has the ids of deleted messages. The messages of a deleted account follow within
+ * seconds to minutes.
+ *
+ * Together they have at most `limit` elements, and `next_cursor` is `null`. If nothing has happened, they are
+ * empty, and `newer_cursor` is the same as `after`.
+ *
+ * With `wait`, the response is delayed until something happens, at most for this number of seconds. Otherwise,
+ * it is an empty page. Repeat the request with the latest `newer_cursor` at once, and after a failed request as
+ * for any other one. If the caller loses access to the space or the session ends meanwhile, the request gets 404
+ * or 401 within a second. When the server stops, it gets an empty page.
+ *
+ * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
+ * wait at the same time on each process of the server; further ones get 429.
+ *
+ * Changes and deletions are kept for seven days. A reader that has not asked for longer gets all new messages, but
+ * must read the others again. Messages that an operator imports with earlier times, and changed names and avatars
+ * of authors, do not follow.
  *
  */
 export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) => {
@@ -1185,6 +1245,28 @@ export const deleteMessageMutation = (options?: Partial<Options<DeleteMessageDat
     };
     return mutationOptions;
 };
+
+export const getMessageQueryKey = (options: Options<GetMessageData>) => createQueryKey('getMessage', options);
+
+/**
+ * Retrieve a message
+ *
+ * Returns a message. Anyone can read the messages of a public space. Returns 404 if the space is private and the
+ * caller is not a participant.
+ *
+ */
+export const getMessageOptions = (options: Options<GetMessageData>) => queryOptions<GetMessageResponse, GetMessageError, GetMessageResponse, ReturnType<typeof getMessageQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getMessage({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getMessageQueryKey(options)
+});
 
 /**
  * Withdraw an appreciation

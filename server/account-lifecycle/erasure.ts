@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
-import { transact } from '../database/transaction.ts';
+import { transactInOrder } from '../database/transaction.ts';
+import { recordChanges } from '../messages/message-order.ts';
 import {
   eraseBatchOfSpaces,
   eraseMessageBatch,
@@ -30,7 +31,8 @@ export async function eraseDeletedRows(
   const deadline = performance.now() + maxRunMs;
   while (await hasDeletedRows(engine.db)) {
     let startedAt = performance.now();
-    await transact(engine, (trx) => {
+    // Its events can be in any spaces.
+    await transactInOrder(engine, null, (trx) => {
       startedAt = performance.now();
       return repeatUntil(startedAt + maxTransactionMs, () => eraseBatch(engine, trx));
     });
@@ -73,7 +75,7 @@ async function eraseBatchOfUsers(trx: DatabaseTransaction): Promise<boolean> {
     .executeTakeFirst();
   if (!user) return false;
   const { user_pk: userPk } = user;
-  if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`)) return true;
+  if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`, recordChanges)) return true;
   if (await eraseAppreciationBatch(trx, userPk)) return true;
   // Cascades to `erased_users`. There are no other rows left.
   await trx.deleteFrom('users').where('pk', '=', userPk).execute();
@@ -81,10 +83,13 @@ async function eraseBatchOfUsers(trx: DatabaseTransaction): Promise<boolean> {
 }
 
 async function eraseAppreciationBatch(trx: Database, userPk: number): Promise<boolean> {
+  // Without ORDER BY, because both statements read the same index and so select the same rows.
+  const batch = (columns: string) => sql`SELECT ${sql.raw(columns)} FROM appreciations
+    WHERE user_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}`;
+  await recordChanges(trx, batch('message_pk'));
   const { numAffectedRows } = await sql`
-    DELETE FROM appreciations WHERE (message_pk, user_pk) IN (
-      SELECT message_pk, user_pk FROM appreciations
-      WHERE user_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
-    )`.execute(trx);
+    DELETE FROM appreciations WHERE (message_pk, user_pk) IN (${batch('message_pk, user_pk')})`.execute(
+    trx,
+  );
   return numAffectedRows !== 0n;
 }

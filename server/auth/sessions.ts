@@ -3,6 +3,7 @@ import type { SessionSummary } from '../../generated/types.gen.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
+import { columnOf, prepareReadMany } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
@@ -124,8 +125,17 @@ export async function requireSession(
     .select('pk')
     .where('pk', '=', sessionPk)
     .executeTakeFirst();
-  if (!row) throw new DomainError('unauthenticated', 'The session has ended. Sign in again.');
+  if (!row) throw sessionEnded();
 }
+
+export function sessionEnded(): DomainError {
+  return new DomainError('unauthenticated', 'The session has ended. Sign in again.');
+}
+
+/** Returns which of these sessions have not ended. */
+export const findSessions = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+  db.selectFrom('sessions').select('pk').where('pk', 'in', columnOf(rows, 'pk')),
+);
 
 /** Returns a page of the caller's sessions that have not expired, the newest first. */
 export async function listSessions(

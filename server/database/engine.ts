@@ -19,8 +19,22 @@ export interface Engine {
    * transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
-  /** Acquires the write lock until the transaction ends. Must be the first call of every transaction that writes. */
+  /** Acquires the write lock until the transaction ends. This or `lockMessageOrder` must be the first call of every transaction that writes. */
   lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void>;
+  /**
+   * Like `lockForWriting`, for a transaction with events in a space. Waits for other transactions that have called this
+   * function for the same space or for all spaces, and for those in mode `exclusive`. So it sees all of their events,
+   * and its own become visible later. It must not change the search index, unless it is for all spaces.
+   * @param spaceId null for all spaces
+   */
+  lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void>;
+  /** Tells all processes that something has happened to the messages of a space. Only a hint: it can be lost. */
+  announceEvent(spaceId: string): void;
+  /**
+   * Calls a function with the id of each space that is announced, from now on and until the engine is closed. It must
+   * not throw.
+   */
+  onEvent(listener: (spaceId: string) => void): void;
   /** Returns whether a transaction was rolled back only because of a concurrent one. */
   isConflict(error: unknown): boolean;
   isUniqueViolation(error: unknown): boolean;

@@ -17,6 +17,8 @@ export interface Schema {
   space_tags: SpaceTags;
   messages: Messages;
   appreciations: Appreciations;
+  space_clocks: SpaceClocks;
+  message_changes: MessageChanges;
   reports: Reports;
   public_spaces: PublicSpaces;
   tag_hits: TagHits;
@@ -137,6 +139,21 @@ interface Appreciations {
   /** Copied from the message, so that one index counts the appreciations that an author received. */
   author_pk: number;
   created_at: string;
+}
+
+/** When something last happened to the messages of a space. See `messages/message-order.ts`. */
+interface SpaceClocks {
+  space_pk: number;
+  /** Milliseconds since 1970. */
+  last_event_ms: number;
+}
+
+/** Messages that were deleted, or whose appreciations changed, in the last days. See `messages/message-order.ts`. */
+interface MessageChanges {
+  message_id: string;
+  space_pk: number;
+  /** When it last changed. A time of the space's clock, so in the same order as messages. */
+  changed_at: string;
 }
 
 /** The reports that the operator has not closed. Each is about a space or a message, so one of its keys is null. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Database, DatabaseTransaction, Engine, WriteLockMode } from './engine.ts';
+import type { Database, DatabaseTransaction, Engine } from './engine.ts';
 
 /** After this many attempts, `transact` throws the last conflict. */
 const MAX_ATTEMPTS = 8;
@@ -15,7 +15,7 @@ const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
  * @throws the error of `work`, after rolling back
  */
 export function transact<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
-  return runUntilCommitted(engine, work, 'shared');
+  return runUntilCommitted(engine, work, (trx) => engine.lockForWriting(trx, 'shared'));
 }
 
 /**
@@ -23,7 +23,24 @@ export function transact<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
  * because they would conflict. Other writers do not wait.
  */
 export function transactOnIndex<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
-  return runUntilCommitted(engine, work, 'index');
+  return runUntilCommitted(engine, work, (trx) => engine.lockForWriting(trx, 'index'));
+}
+
+/**
+ * Like `transact`, for a transaction that sends, deletes or changes messages. Such transactions in the same space run
+ * one after the other, so that their events are committed in the order of the space's clock. Then announces the event.
+ * @param spaceId null for messages in several spaces
+ */
+export async function transactInOrder<T>(
+  engine: WritableEngine & Pick<Engine, 'lockMessageOrder' | 'announceEvent'>,
+  spaceId: string | null,
+  work: Work<T>,
+): Promise<T> {
+  const result = await runUntilCommitted(engine, work, (trx) =>
+    engine.lockMessageOrder(trx, spaceId),
+  );
+  if (spaceId !== null) engine.announceEvent(spaceId);
+  return result;
 }
 
 type WritableEngine = Pick<Engine, 'db' | 'isConflict' | 'lockForWriting'>;
@@ -33,13 +50,13 @@ type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;
 async function runUntilCommitted<T>(
   engine: WritableEngine,
   work: Work<T>,
-  lockMode: WriteLockMode,
+  lock: (transaction: DatabaseTransaction) => Promise<void>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await runSerializable(engine.db, async (trx) => {
         // A transaction that conflicted once would often conflict again. Without other writers, it cannot.
-        await engine.lockForWriting(trx, attempt === 1 ? lockMode : 'exclusive');
+        await (attempt === 1 ? lock(trx) : engine.lockForWriting(trx, 'exclusive'));
         return work(trx);
       });
     } catch (error) {

@@ -1,20 +1,72 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import type { ListMessagesData, MessagePage } from '../../generated/types.gen.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { readPageBody } from '../http/pages.ts';
+import { DEFAULT_LIMIT, openNewerCursor, readPage, sealNewerCursor } from '../http/pages.ts';
+import { invalidValues } from '../http/problems.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
+import { limitWaits } from '../http/waits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
-import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
+import type { EventPosition } from '../messages/message-order.ts';
+import { deleteMessage, getMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
 export function messagesHandlers(context: Context) {
-  const { engine, rateLimits } = context;
+  const { engine, rateLimits, followers } = context;
+  const whileWaiting = limitWaits(context.config);
+
+  async function followMessages(
+    request: FastifyRequest<{ Querystring: ListMessagesData['query'] }>,
+    reply: FastifyReply,
+  ): Promise<MessagePage> {
+    const {
+      space_id: spaceId,
+      after = '',
+      wait = 0,
+      cursor,
+      limit = DEFAULT_LIMIT,
+    } = request.query;
+    if (cursor !== undefined) {
+      throw invalidValues([
+        { pointer: '?cursor', message: 'must not be used together with after' },
+      ]);
+    }
+    const position = openNewerCursor(context, request, after) as EventPosition;
+    const { caller } = request;
+    const read = () =>
+      followers.follow({ caller, spaceId, position, limit, waitMs: wait * 1000 }, (end) =>
+        reply.raw.once('close', end),
+      );
+    const events = wait > 0 ? await whileWaiting(request, read) : await read();
+    return {
+      items: events.items,
+      next_cursor: null,
+      newer_cursor: sealNewerCursor(context, request, events.newer),
+      changed_items: events.changedItems,
+      deleted_message_ids: events.deletedMessageIds,
+    };
+  }
+
   return {
     listMessages: async (request, reply) => {
-      const { space_id } = request.query;
-      const page = await readPageBody(context, request, reply, (pageRequest) =>
+      const { space_id, after, wait } = request.query;
+      if (after !== undefined) return reply.code(200).send(await followMessages(request, reply));
+      if (wait !== undefined) throw invalidValues([{ pointer: '?wait', message: 'needs after' }]);
+      const page = await readPage(context, request, reply, (pageRequest) =>
         listMessages(context, request.caller, space_id, pageRequest),
       );
-      return reply.code(200).send(page);
+      return reply.code(200).send({
+        items: page.items,
+        next_cursor: page.nextCursor,
+        newer_cursor: sealNewerCursor(context, request, page.newer),
+        changed_items: [],
+        deleted_message_ids: [],
+      });
+    },
+
+    getMessage: async (request, reply) => {
+      const message = await getMessage(context, request.caller, request.params.message_id);
+      return reply.code(200).send(message);
     },
 
     sendMessage: async (request, reply) => {

@@ -4,7 +4,7 @@ import type { Position } from '../pagination.ts';
 import { HttpProblem } from './problems.ts';
 
 /** Increase it when the meaning of a position changes. Cursors of older versions are then rejected. */
-const VERSION = 6;
+const VERSION = 7;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const AUTH_TAG_BYTES = 16;
@@ -39,13 +39,19 @@ export function sealCursor(key: KeyObject, list: string, position: Position): st
 
 /**
  * Returns the position in a cursor that `sealCursor` returned for the same key and list.
+ * @param parameter the query parameter with the cursor
  * @throws HttpProblem `invalid_cursor`
  */
-export function openCursor(key: KeyObject, list: string, cursor: string): Position {
+export function openCursor(
+  key: KeyObject,
+  list: string,
+  cursor: string,
+  parameter = 'cursor',
+): Position {
   const bytes = Buffer.from(cursor, 'base64url');
   // The comparison rejects other spellings of a cursor: the decoder ignores characters that are not base64url.
   if (bytes.length <= IV_BYTES + AUTH_TAG_BYTES || bytes.toString('base64url') !== cursor) {
-    throw invalidCursor();
+    throw invalidCursor(parameter);
   }
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
     .setAAD(associatedData(list))
@@ -54,7 +60,7 @@ export function openCursor(key: KeyObject, list: string, cursor: string): Positi
   try {
     return decode(Buffer.concat([content, decipher.final()]));
   } catch (cause) {
-    throw Object.assign(invalidCursor(), { cause });
+    throw Object.assign(invalidCursor(parameter), { cause });
   }
 }
 
@@ -80,10 +86,12 @@ function associatedData(list: string): Buffer {
   return Buffer.from(JSON.stringify([VERSION, list]));
 }
 
-function invalidCursor(): HttpProblem {
-  return new HttpProblem(
-    'invalid_cursor',
-    'The cursor does not belong to this list. Follow the Link header of the previous page, or repeat its request with only cursor and limit changed.',
-    { pointers: [{ pointer: '?cursor', message: 'is not a cursor of this list' }] },
-  );
+function invalidCursor(parameter: string): HttpProblem {
+  const detail =
+    parameter === 'cursor'
+      ? 'The cursor does not belong to this list. Follow the Link header of the previous page, or repeat its request with only cursor and limit changed.'
+      : `The value of ${parameter} does not belong to this list. Pass the newer_cursor of one of its pages.`;
+  return new HttpProblem('invalid_cursor', detail, {
+    pointers: [{ pointer: `?${parameter}`, message: 'is not a cursor of this list' }],
+  });
 }

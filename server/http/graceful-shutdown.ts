@@ -6,12 +6,13 @@ import type { TimeLimits } from './time-limits.ts';
  * Makes `app.close()` finish pending requests.
  *
  * For `drainSeconds`, the server still accepts requests, while `/readyz` fails so that load balancers stop sending
- * them. Then it stops listening. Connections that are still open after another `closeTimeoutMs` are closed.
+ * them. Then `endWaits` is called, and it stops listening. Connections that are still open after another `closeTimeoutMs` are closed.
  */
 export function shutDownGracefully(
   app: FastifyInstance,
   drainSeconds: number,
   { closeTimeoutMs }: Pick<TimeLimits, 'closeTimeoutMs'>,
+  endWaits: () => Promise<void>,
 ): void {
   let isClosing = false;
   // Fastify itself does this only for requests that arrive after closing has begun.
@@ -21,6 +22,8 @@ export function shutDownGracefully(
   app.addHook('preClose', async () => {
     isClosing = true;
     await sleep(drainSeconds * 1000);
+    // Not earlier, because the clients send their next requests at once, and load balancers then send them elsewhere.
+    await endWaits();
     // Reads requests that have already arrived. Otherwise they would be lost with their connections.
     await nextLoopTurn();
     // Clients that never finish a request must not keep the process from exiting.

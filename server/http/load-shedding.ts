@@ -19,7 +19,8 @@ const MAX_DELAY_INTERVAL_MS = 1_000;
  * to the database, so that the server can catch up.
  *
  * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests.
- * Routes with `isExemptFromLoadShedding` always respond.
+ * Routes with `isExemptFromLoadShedding` always respond. So do requests that wait for messages: a message makes all
+ * readers of a space send their next request, and these requests share queries.
  */
 export function shedLoad(
   app: FastifyInstance,
@@ -40,8 +41,10 @@ export function shedLoad(
     }, TICK_INTERVAL_MS).unref();
     app.server.once('close', () => clearInterval(timer));
   });
-  app.addHook('onRequest', async ({ routeOptions }) => {
-    if (routeOptions.config.isExemptFromLoadShedding) return;
+  app.addHook('onRequest', async ({ routeOptions: { config }, query }) => {
+    if (config.isExemptFromLoadShedding) return;
+    const { wait } = query as { wait?: unknown };
+    if (config.operation?.operationId === 'listMessages' && wait !== undefined) return;
     if (engine.activity().waitingQueries > MAX_WAITING_QUERIES) throw overloaded();
     const wasLateBefore = lastTick - lastLateTick < MAX_DELAY_INTERVAL_MS;
     if (wasLateBefore && isLate(performance.now())) throw overloaded();

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import type { Page, PageRequest, Position } from '../pagination.ts';
 import { openCursor, sealCursor } from './cursors.ts';
 
-const DEFAULT_LIMIT = 20;
+export const DEFAULT_LIMIT = 20;
 
 /** The parts of the context that pagination uses. */
 interface PageContext {
@@ -44,6 +44,32 @@ export async function readPage<P extends { next: Position | null }>(
   return { ...page, nextCursor };
 }
 
+/** Returns a cursor for the parameter `after` of the requested list. */
+export function sealNewerCursor(
+  { cursorKey }: PageContext,
+  request: FastifyRequest,
+  position: Position,
+): string {
+  return sealCursor(cursorKey, newerIdOf(request), position);
+}
+
+/**
+ * Returns the position in the parameter `after`.
+ * @throws HttpProblem `invalid_cursor`
+ */
+export function openNewerCursor(
+  { cursorKey }: PageContext,
+  request: FastifyRequest,
+  cursor: string,
+): Position {
+  return openCursor(cursorKey, newerIdOf(request), cursor, 'after');
+}
+
+/** Differs from the identity of the list, because the positions of `cursor` have another meaning. */
+function newerIdOf(request: FastifyRequest): string {
+  return `newer ${listIdOf(request)}`;
+}
+
 function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {
   const { limit = DEFAULT_LIMIT, cursor } = (request.query ?? {}) as PageParameters;
   const position =
@@ -54,11 +80,19 @@ function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): P
 interface PageParameters {
   limit?: number;
   cursor?: string;
+  after?: string;
+  wait?: number;
 }
 
 /** Returns the identity of a list: the operation and all parameters except those that select a page. */
 function listIdOf({ routeOptions, params, query }: FastifyRequest): string {
-  const { limit: _limit, cursor: _cursor, ...parameters } = (query ?? {}) as PageParameters;
+  const {
+    limit: _1,
+    cursor: _2,
+    after: _3,
+    wait: _4,
+    ...parameters
+  } = (query ?? {}) as PageParameters;
   const sorted = Object.entries({ ...parameters, ...(params as object) }).sort(([a], [b]) =>
     a < b ? -1 : 1,
   );

@@ -2,6 +2,7 @@ import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage } from '../database/erased-rows.ts';
 import { type ParameterType, prepareWriteMany } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
+import { advanceClocks } from '../messages/message-order.ts';
 import { assertMessageText } from '../messages/message-text.ts';
 import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
@@ -111,5 +112,6 @@ export async function addMessages(
     };
   });
   const added = await insertMessages(trx, contentsOf(valid));
+  await advanceClocks(trx, contentsOf(valid));
   countRecords(report, valid.length, added.length);
 }

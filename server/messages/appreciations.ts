@@ -1,10 +1,11 @@
 import type { Message } from '../../generated/types.gen.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { transact } from '../database/transaction.ts';
+import { transactInOrder } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
-import { findMessage, readMessage } from './messages.ts';
+import { recordChange } from './message-order.ts';
+import { findMessage, findSpaceId, readMessage } from './messages.ts';
 
 /**
  * Adds the caller's appreciation to someone else's message. Does nothing if it exists.
@@ -15,24 +16,26 @@ export async function appreciate(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  return transact(engine, async (trx) => {
+  const spaceId = await findSpaceId(engine.db, messageId);
+  return transactInOrder(engine, spaceId, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
-    const { pk, authorPk } = await findMessage(trx, caller, messageId);
-    if (authorPk === caller.userPk) {
+    const message = await findMessage(trx, caller, messageId);
+    if (message.authorPk === caller.userPk) {
       throw new DomainError('own_message', 'You cannot appreciate your own message.');
     }
-    await trx
+    const { numInsertedOrUpdatedRows } = await trx
       .insertInto('appreciations')
       .values({
-        message_pk: pk,
+        message_pk: message.pk,
         user_pk: caller.userPk,
-        author_pk: authorPk,
+        author_pk: message.authorPk,
         created_at: new Date().toISOString(),
       })
       .onConflict((conflict) => conflict.doNothing())
-      .execute();
-    return readMessage(trx, avatars, pk, caller);
+      .executeTakeFirst();
+    if (numInsertedOrUpdatedRows) await recordChange(trx, message);
+    return readMessage(trx, avatars, message.pk, caller);
   });
 }
 
@@ -45,14 +48,16 @@ export async function withdrawAppreciation(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  return transact(engine, async (trx) => {
+  const spaceId = await findSpaceId(engine.db, messageId);
+  return transactInOrder(engine, spaceId, async (trx) => {
     await requireSession(trx, caller);
-    const { pk } = await findMessage(trx, caller, messageId);
-    await trx
+    const message = await findMessage(trx, caller, messageId);
+    const { numDeletedRows } = await trx
       .deleteFrom('appreciations')
-      .where('message_pk', '=', pk)
+      .where('message_pk', '=', message.pk)
       .where('user_pk', '=', caller.userPk)
-      .execute();
-    return readMessage(trx, avatars, pk, caller);
+      .executeTakeFirst();
+    if (numDeletedRows) await recordChange(trx, message);
+    return readMessage(trx, avatars, message.pk, caller);
   });
 }

@@ -8,17 +8,19 @@ import type { Database, DatabaseTransaction, Engine } from '../database/engine.t
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import type { NewRow } from '../database/schema.ts';
-import { transact } from '../database/transaction.ts';
+import { transactInOrder } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
+import { type EventPosition, nextEventTime, positionAfter, recordChange } from './message-order.ts';
 import { assertMessageText } from './message-text.ts';
 
 /**
  * Returns a page of the messages of a space, newest first. The space must be public, or the caller a participant.
+ * @returns the page, and in `newer` where `readEvents` continues
  * @throws DomainError `space_not_found`
  */
 export async function listMessages(
@@ -26,15 +28,46 @@ export async function listMessages(
   caller: Caller | null,
   spaceId: string,
   request: PageRequest,
-): Promise<Page<Message>> {
+): Promise<Page<Message> & { newer: EventPosition }> {
   const space = await findSpace(engine.db, caller, spaceId);
   const query = selectMessages(engine.db, caller)
+    // In the same statement, because no event of the space may happen in between.
+    .select(({ selectFrom }) =>
+      selectFrom('space_clocks')
+        .select('last_event_ms')
+        .where('space_clocks.space_pk', '=', space.pk)
+        .as('clock'),
+    )
     .where('messages.space_pk', '=', space.pk)
     .where(isVisibleTo(caller, space.pk));
-  const page = await readPage(query, ['messages.created_at', 'messages.pk'], 'desc', request);
+  const columns = ['messages.created_at', 'messages.message_id'] as const;
+  const page = await readPage(query, columns, 'desc', request);
+  const [newest] = page.items;
   // Filtered after the query, so that one page never reads past many messages that are being erased.
   const items = page.items.filter(({ is_live }) => is_live);
-  return { next: page.next, items: items.map((row) => describeMessage(avatars, row)) };
+  return {
+    next: page.next,
+    newer: positionAfter(newest, request),
+    items: items.map((row) => describeMessage(avatars, row)),
+  };
+}
+
+/**
+ * Returns a message in a space that is public, or in which the caller participates.
+ * @throws DomainError `message_not_found`
+ */
+export async function getMessage(
+  { engine, avatars }: AvatarResources,
+  caller: Caller | null,
+  messageId: string,
+): Promise<Message> {
+  const row = await selectMessages(engine.db, caller)
+    .where('messages.message_id', '=', messageId)
+    .where(isLiveMessage)
+    .where(isVisibleTo(caller, sql.ref('messages.space_pk')))
+    .executeTakeFirst();
+  if (!row) throw messageNotFound();
+  return describeMessage(avatars, row);
 }
 
 /**
@@ -48,7 +81,7 @@ export async function sendMessage(
   text: string,
 ): Promise<Message> {
   assertMessageText(text);
-  return transact(engine, async (trx) => {
+  return transactInOrder(engine, spaceId, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'message');
     const space = await findSpace(trx, caller, spaceId);
@@ -58,19 +91,28 @@ export async function sendMessage(
         'Only participants can send messages. Join the space first.',
       );
     }
-    const { pk } = await trx
-      .insertInto('messages')
-      .values({
-        message_id: randomUUID(),
-        space_pk: space.pk,
-        author_pk: caller.userPk,
-        text,
-        word_count: countWords(text),
-        created_at: new Date().toISOString(),
-      } satisfies NewRow<'messages'>)
-      .returning('pk')
+    const row = {
+      message_id: randomUUID(),
+      space_pk: space.pk,
+      author_pk: caller.userPk,
+      text,
+      word_count: countWords(text),
+      created_at: await nextEventTime(trx, space.pk),
+    } satisfies NewRow<'messages'>;
+    await trx.insertInto('messages').values(row).execute();
+    const author = await trx
+      .selectFrom('users')
+      .select(['user_id', 'username', 'avatar'])
+      .where('pk', '=', caller.userPk)
       .executeTakeFirstOrThrow();
-    return readMessage(trx, avatars, pk, caller);
+    // Not read back, because PostgreSQL would then find conflicts between messages sent at the same time.
+    return describeMessage(avatars, {
+      ...row,
+      ...author,
+      space_id: spaceId,
+      appreciation_count: 0,
+      is_appreciated: 0,
+    });
   });
 }
 
@@ -83,7 +125,8 @@ export async function deleteMessage(
   caller: Caller,
   messageId: string,
 ): Promise<void> {
-  await transact(engine, async (trx) => {
+  const spaceId = await findSpaceId(engine.db, messageId);
+  await transactInOrder(engine, spaceId, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     if (message.authorPk !== caller.userPk && message.spaceCreatorPk !== caller.userPk) {
@@ -92,7 +135,7 @@ export async function deleteMessage(
         'Only the author and the creator of the space can delete a message.',
       );
     }
-    await eraseMessageRows(trx, message.pk);
+    await eraseMessageRows(trx, message);
   });
 }
 
@@ -101,23 +144,47 @@ export async function deleteMessage(
  * @returns whether the message exists
  */
 export async function removeMessage(engine: Engine, messageId: string): Promise<boolean> {
-  return transact(engine, async (trx) => {
+  const spaceId = await findSpaceId(engine.db, messageId);
+  return transactInOrder(engine, spaceId, async (trx) => {
     const message = await trx
       .selectFrom('messages')
-      .select('pk')
+      .select(['pk', 'space_pk as spacePk', 'message_id as messageId'])
       .where('message_id', '=', messageId)
       .where(isLiveMessage)
       .executeTakeFirst();
     if (!message) return false;
-    await eraseMessageRows(trx, message.pk);
+    await eraseMessageRows(trx, message);
     return true;
   });
 }
 
-async function eraseMessageRows(trx: DatabaseTransaction, messagePk: number): Promise<void> {
-  await trx.deleteFrom('reports').where('message_pk', '=', messagePk).execute();
-  await trx.deleteFrom('appreciations').where('message_pk', '=', messagePk).execute();
-  await trx.deleteFrom('messages').where('pk', '=', messagePk).execute();
+async function eraseMessageRows(
+  trx: DatabaseTransaction,
+  message: Pick<FoundMessage, 'pk' | 'spacePk' | 'messageId'>,
+): Promise<void> {
+  await trx.deleteFrom('reports').where('message_pk', '=', message.pk).execute();
+  await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
+  await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
+  await recordChange(trx, message);
+}
+
+/** Returns the id of a message's space, which never changes, for `transactInOrder`. Empty for an unknown message. */
+export async function findSpaceId(db: Database, messageId: string): Promise<string> {
+  const row = await db
+    .selectFrom('messages')
+    .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .select('space_id')
+    .where('message_id', '=', messageId)
+    .executeTakeFirst();
+  return row?.space_id ?? '';
+}
+
+interface FoundMessage {
+  pk: number;
+  messageId: string;
+  spacePk: number;
+  authorPk: number;
+  spaceCreatorPk: number;
 }
 
 /**
@@ -128,12 +195,14 @@ export async function findMessage(
   db: Database,
   caller: Caller,
   messageId: string,
-): Promise<{ pk: number; authorPk: number; spaceCreatorPk: number }> {
+): Promise<FoundMessage> {
   const message = await db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
     .select([
       'messages.pk',
+      'messages.message_id as messageId',
+      'messages.space_pk as spacePk',
       'messages.author_pk as authorPk',
       'spaces.creator_pk as spaceCreatorPk',
     ])
@@ -169,7 +238,7 @@ export function messageNotFound(): DomainError {
   return new DomainError('message_not_found', 'There is no such message, or its space is private.');
 }
 
-function selectMessages(db: Database, caller: Caller | null) {
+export function selectMessages(db: Database, caller: Caller | null) {
   return db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
@@ -205,7 +274,10 @@ function selectMessages(db: Database, caller: Caller | null) {
 
 type MessageRow = Awaited<ReturnType<ReturnType<typeof selectMessages>['execute']>>[number];
 
-function describeMessage(avatars: AvatarUrls, row: MessageRow): Message {
+export function describeMessage(
+  avatars: AvatarUrls,
+  row: Omit<MessageRow, 'pk' | 'is_live'>,
+): Message {
   return {
     message_id: row.message_id,
     space_id: row.space_id,

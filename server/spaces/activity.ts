@@ -27,7 +27,7 @@ export async function readActivity(
   const latest = (earliest = sql`''`) => sql`(
     SELECT created_at, author_pk FROM messages
     WHERE messages.space_pk = participations.space_pk AND created_at > ${earliest}
-    ORDER BY created_at DESC, pk DESC LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
+    ORDER BY created_at DESC, message_id DESC LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
   ) AS latest`;
   const { rows } = await sql<Activity & { space_pk: number }>`
     SELECT space_pk, ${readUntil} AS read_until,

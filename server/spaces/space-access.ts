@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Space } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { columnOf, prepareReadMany } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 
 /** The properties of a space that decide who can access it. */
@@ -49,6 +50,44 @@ export function isVisibleTo(
     ))
   )`;
 }
+
+/** A space that is not hidden, and the time of the last event in it. See `messages/message-order.ts`. */
+export interface VisibleSpace {
+  spaceId: string;
+  pk: number;
+  visibility: Space['visibility'];
+  lastEventMs: number | null;
+}
+
+/** Finds spaces, except those that are deleted or whose creators are suspended. */
+export const findVisibleSpaces = prepareReadMany({ space_id: 'text' }, (db, rows) =>
+  db
+    .selectFrom('spaces')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+    .leftJoin('space_clocks', 'space_clocks.space_pk', 'spaces.pk')
+    .select([
+      'spaces.space_id as spaceId',
+      'spaces.pk',
+      'spaces.visibility',
+      'space_clocks.last_event_ms as lastEventMs',
+    ])
+    .where('spaces.space_id', 'in', columnOf(rows, 'space_id'))
+    .where('users.suspended_at', 'is', null)
+    .$castTo<VisibleSpace>(),
+);
+
+/** Returns which of these users participate in these spaces now. */
+export const findParticipants = prepareReadMany(
+  { space_pk: 'bigint', user_pk: 'bigint' },
+  (db, rows) =>
+    db
+      .selectFrom('participations')
+      .select(['space_pk', 'user_pk'])
+      .where(
+        sql<boolean>`(space_pk, user_pk) IN (VALUES ${sql.join(rows.map(({ space_pk, user_pk }) => sql`(${space_pk}, ${user_pk})`))})`,
+      )
+      .where('left_at', 'is', null),
+);
 
 /** Returns the `pk` of the caller; 0 without a caller, because no user has it. */
 export function callerPk(caller: Caller | null): number {

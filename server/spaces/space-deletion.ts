@@ -124,6 +124,7 @@ export async function eraseBatchOfSpaces(
   return (
     (await unindexBatch(engine, trx)) ||
     (await eraseMessageBatch(trx, sql`space_pk IN (${spaceBatch})`)) ||
+    (await eraseChangeBatch(trx)) ||
     (await eraseParticipationBatch(trx)) ||
     (await eraseTagsAndSpaces(trx))
   );
@@ -159,18 +160,30 @@ async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
 
 /**
  * Deletes a batch of the messages that meet a condition, with their reports and appreciations.
+ * @param prepare called before that with SQL for the keys of the messages
  * @returns false if there are none
  */
 export async function eraseMessageBatch(
   trx: Database,
   condition: RawBuilder<unknown>,
+  prepare: (trx: Database, messagePks: RawBuilder<unknown>) => Promise<void> = async () => {},
 ): Promise<boolean> {
   // Without ORDER BY, because all statements read the same index and so select the same messages. If they did not,
   // foreign keys would delete the remaining reports and appreciations.
   const batch = sql`SELECT pk FROM messages WHERE ${condition} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}`;
+  await prepare(trx, batch);
   await sql`DELETE FROM reports WHERE message_pk IN (${batch})`.execute(trx);
   await sql`DELETE FROM appreciations WHERE message_pk IN (${batch})`.execute(trx);
   const { numAffectedRows } = await sql`DELETE FROM messages WHERE pk IN (${batch})`.execute(trx);
+  return numAffectedRows !== 0n;
+}
+
+async function eraseChangeBatch(trx: Database): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM message_changes WHERE message_id IN (
+      SELECT message_id FROM message_changes
+      WHERE space_pk IN (${spaceBatch}) LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
+    )`.execute(trx);
   return numAffectedRows !== 0n;
 }
 
@@ -190,7 +203,7 @@ async function eraseTagsAndSpaces(trx: Database): Promise<boolean> {
     trx,
     tags.rows.map(({ tag_id }) => tag_id),
   );
-  // Cascades to `erased_spaces`.
+  // Cascades to `erased_spaces` and `space_clocks`.
   const { numAffectedRows } = await sql`DELETE FROM spaces WHERE pk IN (${spaceBatch})`.execute(
     trx,
   );

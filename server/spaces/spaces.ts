@@ -73,7 +73,12 @@ export async function createSpace(
       await indexNewSpace(engine, trx, { pk, ...row, tags: spaceTags });
     }
     // Not read back, because on PostgreSQL that conflicts with other transactions that create spaces.
-    return { ...space, creator: summarizeUser(avatars, creator), tags: spaceTags };
+    return {
+      ...space,
+      creator: summarizeUser(avatars, creator),
+      tags: spaceTags,
+      participation: { joined_at: space.created_at },
+    };
   });
 }
 

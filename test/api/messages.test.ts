@@ -142,19 +142,24 @@ describe('listMessages', () => {
   });
 
   describe('pagination', () => {
-    const sent = Array.from({ length: 11 }, (_, i) => `No. ${11 - i}`);
+    /** The texts in the order of the list. */
+    let sent: string[];
     let longSpace: Space;
     let path: string;
     beforeAll(async () => {
       longSpace = await createSpace(ann);
       path = `/api/messages?space_id=${longSpace.space_id}`;
-      for (const text of sent.toReversed()) await sendMessage(ann, longSpace, text);
-      // Sets the same timestamp for the messages in the middle.
+      for (let i = 1; i <= 11; i += 1) await sendMessage(ann, longSpace, `No. ${i}`);
+      const messages = await list(ann, longSpace);
+      // Sets the same timestamp for the messages in the middle, as an import can. Their ids then decide.
+      const middle = messages.slice(2, 9);
       await app.context.engine.db
         .updateTable('messages')
-        .set({ created_at: (await list(ann, longSpace))[2]?.created_at as string })
-        .where('text', 'in', sent.slice(2, 9))
+        .set({ created_at: middle[0]?.created_at as string })
+        .where('text', 'in', texts(middle))
         .execute();
+      middle.sort((a, b) => (a.message_id > b.message_id ? -1 : 1));
+      sent = texts([...messages.slice(0, 2), ...middle, ...messages.slice(9)]);
     });
 
     test.each([1, 2, 3, 4, 5, 10, 11, 12])(

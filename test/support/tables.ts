@@ -33,6 +33,8 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   spaces_to_move: 'internal',
   action_counts: 'internal',
   secrets: 'internal',
+  space_clocks: 'internal',
+  message_changes: 'internal',
 };
 
 export function tablesOf(kind: TableKind): string[] {

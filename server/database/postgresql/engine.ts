@@ -4,6 +4,7 @@ import type { OpenOptions } from '../kind.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
 import { withTimeout } from '../timeout.ts';
+import { type Announcements, openAnnouncements } from './announcements.ts';
 import { connect } from './dialect.ts';
 import {
   explainFailure,
@@ -15,6 +16,7 @@ import {
 } from './errors.ts';
 import { reportWait } from './lock-wait.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
+import { lockAllOrders, lockOrder } from './order-locks.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { Replica, type ReplicaOptions } from './replica/replica.ts';
 import { failAtDeadline, stopThread } from './stopping.ts';
@@ -60,6 +62,7 @@ export async function openPostgresql(
     isService && readUrl
       ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
       : undefined;
+  const announcements = isService ? openAnnouncements(url, db) : undefined;
   const thread =
     runsMaintenance || tasksModule
       ? new MaintenanceThread(
@@ -69,6 +72,7 @@ export async function openPostgresql(
         )
       : undefined;
   return createEngine(db, {
+    ...(announcements && { announcements }),
     readOnReplica: (minRevision, read) => (replica ? replica.read(minRevision, read) : read(db)),
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
@@ -89,6 +93,7 @@ export async function openPostgresql(
     }),
     async beforeClose() {
       if (thread) await stopThread(thread, stopDeadline);
+      await announcements?.close();
       await replica?.close();
     },
   });
@@ -144,6 +149,7 @@ interface EngineOptions {
   activity?: Engine['activity'];
   /** Called every ten seconds while a transaction waits for the write lock. */
   onLockWait?: () => void;
+  announcements?: Pick<Announcements, 'announceEvent' | 'onEvent'>;
   beforeClose?: () => Promise<void>;
 }
 
@@ -157,6 +163,8 @@ export function createEngine(
     },
     activity = () => ({ busySeconds: 0, waitSeconds: 0, waitingWriters: 0, waitingQueries: 0 }),
     onLockWait,
+    // Servers notice the events of commands by their own polls.
+    announcements = { announceEvent() {}, onEvent() {} },
     beforeClose = async () => {},
   }: EngineOptions = {},
 ): Engine {
@@ -174,6 +182,8 @@ export function createEngine(
     lockForWriting: onLockWait
       ? (trx, mode) => reportWait(lockForWriting(trx, mode), onLockWait)
       : lockForWriting,
+    lockMessageOrder,
+    ...announcements,
     isConflict,
     isUniqueViolation,
     isUnavailable,
@@ -195,7 +205,18 @@ export function createEngine(
  */
 async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void> {
   await sql`LOCK TABLE search_revision IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
-  if (mode === 'exclusive') await avoidSequentialScans(trx);
+  if (mode === 'exclusive') {
+    await lockAllOrders(trx);
+    await avoidSequentialScans(trx);
+  }
+}
+
+/** See `Engine.lockMessageOrder`. Writers in mode `exclusive` lock all orders, so the lock of one order is enough. */
+async function lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void> {
+  if (spaceId !== null) return lockOrder(trx, spaceId);
+  // First, in the same order as in mode `exclusive`, because a change of the search index locks it, too.
+  await lockForWriting(trx, 'shared');
+  return lockAllOrders(trx);
 }
 
 /**

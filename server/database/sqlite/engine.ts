@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { existsSync } from 'node:fs';
 import { OperatorError } from '../../errors.ts';
 import type { Database, Engine } from '../engine.ts';
@@ -70,6 +71,8 @@ export function createEngine(
     beforeClose = async () => {},
   }: EngineOptions = {},
 ): Engine {
+  // Other processes find events by their own polls, which are cheap in a local file.
+  const events = new EventEmitter<{ event: [spaceId: string] }>();
   const close = async () => {
     await beforeClose();
     await db.destroy();
@@ -86,6 +89,9 @@ export function createEngine(
     },
     // A transaction has the write lock from its beginning.
     async lockForWriting() {},
+    async lockMessageOrder() {},
+    announceEvent: (spaceId) => void events.emit('event', spaceId),
+    onEvent: (listener) => void events.on('event', listener),
     isConflict: () => false,
     isUniqueViolation,
     isUnavailable,

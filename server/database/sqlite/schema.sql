@@ -50,6 +50,16 @@ CREATE TABLE erased_users (
   user_pk INTEGER PRIMARY KEY REFERENCES users ON DELETE CASCADE
 ) STRICT;
 
+CREATE TABLE message_changes (
+  message_id TEXT PRIMARY KEY,
+  space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
+  changed_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX message_changes_by_space ON message_changes (space_pk, changed_at, message_id);
+
+CREATE INDEX message_changes_by_time ON message_changes (changed_at);
+
 CREATE TABLE messages (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
   message_id TEXT NOT NULL UNIQUE,
@@ -62,7 +72,7 @@ CREATE TABLE messages (
 
 CREATE INDEX messages_by_author ON messages (author_pk, space_pk, word_count);
 
-CREATE INDEX messages_by_space ON messages (space_pk, created_at, pk, author_pk);
+CREATE INDEX messages_by_space ON messages (space_pk, created_at, message_id, author_pk);
 
 CREATE TABLE participations (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
@@ -144,6 +154,11 @@ CREATE INDEX sessions_by_creation ON sessions (created_at);
 CREATE INDEX sessions_by_use ON sessions (last_used_at);
 
 CREATE INDEX sessions_by_user ON sessions (user_pk, last_used_at);
+
+CREATE TABLE space_clocks (
+  space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE,
+  last_event_ms INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE space_tags (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,

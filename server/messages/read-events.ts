@@ -1,0 +1,142 @@
+import { sql } from 'kysely';
+import type { Message } from '../../generated/types.gen.ts';
+import type { Caller } from '../auth/sessions.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
+import type { Database } from '../database/engine.ts';
+import { prepare } from '../database/prepared.ts';
+import { type EventPosition, formatTime } from './message-order.ts';
+import { describeMessage, selectMessages } from './messages.ts';
+
+/** What has happened in a space after a position. */
+export interface Events {
+  /** New messages, oldest first. */
+  items: Message[];
+  /** Messages whose appreciations have changed, as they are now. */
+  changedItems: Message[];
+  deletedMessageIds: string[];
+  /** The position after these events. */
+  newer: EventPosition;
+}
+
+/**
+ * Reads the next events of a space, with messages as seen without a token. The caller of this function checks access,
+ * afterwards: a user who has lost access must not get later messages.
+ * @param limit maximum number of events
+ */
+export async function readEvents(
+  db: Database,
+  avatars: AvatarUrls,
+  spacePk: number,
+  position: EventPosition,
+  limit: number,
+): Promise<Events> {
+  const [time, message_id] = position;
+  const values = { space_pk: spacePk, time: formatTime(time), message_id, limit };
+  const found = await findEvents(db, values);
+  const events = found
+    // Imported messages with times in the future follow when their time has come.
+    .filter((event) => event.time <= formatTime(event.clock ?? 0))
+    .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
+    .slice(0, limit);
+  const last = events.at(-1);
+  if (!last) return { items: [], changedItems: [], deletedMessageIds: [], newer: position };
+
+  const rows = await selectMessages(db, null)
+    .where(
+      'messages.message_id',
+      'in',
+      events.map((event) => event.message_id),
+    )
+    .execute();
+  const messages = new Map(
+    rows
+      .filter(({ is_live }) => is_live)
+      .map((row) => [row.message_id, describeMessage(avatars, row)]),
+  );
+  const newIds = new Set<string>();
+  const changedIds = new Set<string>();
+  for (const event of events) (event.is_change ? changedIds : newIds).add(event.message_id);
+  const describe = (ids: Iterable<string>) => [...ids].flatMap((id) => messages.get(id) ?? []);
+  return {
+    // A message that has just been deleted is missing. Its deletion follows.
+    items: describe(newIds),
+    changedItems: describe(changedIds).filter((message) => !newIds.has(message.message_id)),
+    deletedMessageIds: [...changedIds].filter((id) => !messages.has(id)),
+    newer: [Date.parse(last.time), last.message_id],
+  };
+}
+
+/**
+ * Reads which of the messages in `found` these callers have appreciated, with one query for all of them.
+ * @returns a function that returns events as a caller sees them
+ */
+export async function readAppreciated(
+  db: Database,
+  found: Iterable<Events>,
+  callers: readonly Caller[],
+): Promise<(events: Events, caller: Caller | null) => Events> {
+  const messageIds = [...found]
+    .flatMap(({ items, changedItems }) => [...items, ...changedItems])
+    .filter(({ appreciation_count }) => appreciation_count > 0)
+    .map(({ message_id }) => message_id);
+  if (messageIds.length === 0 || callers.length === 0) return (events) => events;
+  const rows = await db
+    .selectFrom('appreciations')
+    .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
+    .select(['message_id', 'user_pk'])
+    .where('message_id', 'in', messageIds)
+    .where(
+      'user_pk',
+      'in',
+      callers.map(({ userPk }) => userPk),
+    )
+    .execute();
+  const appreciations = new Set(rows.map(({ message_id, user_pk }) => `${user_pk} ${message_id}`));
+  return (events, caller) => {
+    if (!caller) return events;
+    const asSeen = (message: Message) => ({
+      ...message,
+      is_appreciated: appreciations.has(`${caller.userPk} ${message.message_id}`),
+    });
+    return {
+      ...events,
+      items: events.items.map(asSeen),
+      changedItems: events.changedItems.map(asSeen),
+    };
+  };
+}
+
+interface EventRow {
+  time: string;
+  message_id: string;
+  /** 1 for a change or deletion, 0 for a new message. */
+  is_change: number;
+  clock: number | null;
+}
+
+function sortKey({ time, message_id }: EventRow): string {
+  return time + message_id;
+}
+
+/**
+ * Finds the first `limit` messages and the first `limit` changes after a position. One statement reads both, because
+ * between two statements, an event could become visible that is earlier than one that has been read.
+ */
+const findEvents = prepare(
+  { space_pk: 'bigint', time: 'text', message_id: 'text', limit: 'bigint' },
+  (_db, { space_pk, time, message_id, limit }) => {
+    const clock = sql`(SELECT last_event_ms FROM space_clocks WHERE space_pk = ${space_pk})`;
+    return sql<EventRow>`
+      SELECT * FROM (
+        SELECT created_at AS time, message_id, 0 AS is_change, ${clock} AS clock FROM messages
+        WHERE space_pk = ${space_pk} AND (created_at, message_id) > (${time}, ${message_id})
+        ORDER BY created_at, message_id LIMIT ${limit}
+      ) AS sent
+      UNION ALL
+      SELECT * FROM (
+        SELECT changed_at AS time, message_id, 1 AS is_change, ${clock} AS clock FROM message_changes
+        WHERE space_pk = ${space_pk} AND (changed_at, message_id) > (${time}, ${message_id})
+        ORDER BY changed_at, message_id LIMIT ${limit}
+      ) AS changed`;
+  },
+);

@@ -1,0 +1,302 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Message, MessagePage, Space } from '../../generated/types.gen.ts';
+import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
+import { removeMessage } from '../../server/messages/messages.ts';
+import { startApp } from '../support/app.ts';
+import type { TestUser } from '../support/client.ts';
+import { getError } from '../support/errors.ts';
+import { createSpace, joinSpace, leaveSpace, sendMessage } from '../support/spaces.ts';
+import { useApp } from '../support/use-app.ts';
+
+const app = useApp();
+/** Creates the spaces. */
+let ann: TestUser;
+/** Participates in the spaces. */
+let ben: TestUser;
+let space: Space;
+
+beforeAll(async () => {
+  ann = await app.register('ann');
+  ben = await app.register('ben');
+});
+
+beforeEach(async () => {
+  space = await createSpace(ann);
+  await joinSpace(ben, space);
+});
+
+type Reader = Pick<TestUser, 'client'>;
+
+interface Query {
+  after?: string;
+  wait?: number;
+  limit?: number;
+}
+
+const read = async ({ client }: Reader, query: Query = {}, { space_id } = space) =>
+  (await api.listMessages({ client, query: { space_id, ...query }, throwOnError: true })).data;
+
+const newest = async (reader: Reader = ann, of = space) =>
+  (await read(reader, {}, of)).newer_cursor;
+
+/** Begins to wait. Resolves to functions that return the page or the error, such as `404 space_not_found`. */
+async function beginWait({ client }: Reader, { space_id } = space) {
+  const first = await api.listMessages({ client, query: { space_id }, throwOnError: true });
+  const query = { space_id, after: first.data.newer_cursor, wait: 25 };
+  const response = api.listMessages({ client, query });
+  // Longer than a poll.
+  await sleep(100);
+  return {
+    page: response.then(({ data }) => data as MessagePage),
+    error: () => getError(response),
+  };
+}
+
+const appreciate = ({ client }: Reader, { message_id }: Message) =>
+  api.appreciateMessage({ client, path: { message_id }, throwOnError: true });
+
+const remove = ({ client }: Reader, { message_id }: Message) =>
+  api.deleteMessage({ client, path: { message_id }, throwOnError: true });
+
+const texts = (messages: Message[]) => messages.map(({ text }) => text);
+
+describe('getMessage', () => {
+  test('returns a message to those who can list it', async () => {
+    const sent = await sendMessage(ben, space, 'hello');
+    const path = { message_id: sent.message_id };
+    const get = (client = app.client()) => api.getMessage({ client, path });
+    expect((await get()).data).toEqual(sent);
+    const body = { visibility: 'private' as const };
+    await api.updateSpace({ client: ann.client, path: space, body, throwOnError: true });
+    expect((await get(ben.client)).data).toEqual(sent);
+    expect(await getError(get())).toBe('404 message_not_found');
+    await leaveSpace(ben, space);
+    expect(await getError(get(ben.client))).toBe('404 message_not_found');
+  });
+});
+
+describe('listMessages with after', () => {
+  test('returns every later message once, oldest first', async () => {
+    await sendMessage(ann, space, 'before');
+    let { newer_cursor } = await read(ann);
+    expect(await read(ann, { after: newer_cursor })).toEqual({
+      items: [],
+      next_cursor: null,
+      newer_cursor,
+      changed_items: [],
+      deleted_message_ids: [],
+    });
+    for (const text of ['1', '2', '3', '4', '5']) await sendMessage(ben, space, text);
+    const pages: string[][] = [];
+    for (let i = 0; i < 4; i += 1) {
+      const page = await read(ann, { after: newer_cursor, limit: 2 });
+      pages.push(texts(page.items));
+      newer_cursor = page.newer_cursor;
+    }
+    expect(pages).toEqual([['1', '2'], ['3', '4'], ['5'], []]);
+  });
+
+  test('returns what is newer than any page of the list', async () => {
+    for (const text of ['1', '2', '3']) await sendMessage(ann, space, text);
+    const first = await read(ann, { limit: 1 });
+    const query = { space_id: space.space_id, limit: 1, cursor: first.next_cursor as string };
+    const { data: second } = await api.listMessages({ client: ann.client, query });
+    expect(texts(second?.items ?? [])).toEqual(['2']);
+    expect(texts((await read(ann, { after: second?.newer_cursor as string })).items)).toEqual([
+      '3',
+    ]);
+  });
+
+  test('returns deleted messages, and messages with another appreciation count', async () => {
+    const [kept, deleted, removed] = [
+      await sendMessage(ann, space, 'kept'),
+      await sendMessage(ann, space, 'deleted'),
+      await sendMessage(ann, space, 'removed'),
+    ];
+    const after = await newest();
+    await appreciate(ben, kept);
+    await appreciate(ben, deleted);
+    await remove(ann, deleted);
+    await removeMessage(app.context.engine, removed.message_id);
+    const page = await read(ben, { after });
+    expect(page.items).toEqual([]);
+    expect(page.changed_items).toEqual([{ ...kept, appreciation_count: 1, is_appreciated: true }]);
+    expect(page.deleted_message_ids).toEqual([deleted.message_id, removed.message_id]);
+
+    await api.withdrawAppreciation({ client: ben.client, path: kept, throwOnError: true });
+    await api.withdrawAppreciation({ client: ben.client, path: kept, throwOnError: true });
+    const next = await read(ben, { after: page.newer_cursor });
+    expect(next.changed_items).toEqual([kept]);
+    expect((await read(ben, { after: next.newer_cursor })).changed_items).toEqual([]);
+  });
+
+  test('returns the deleted messages and appreciations of a deleted account', async () => {
+    const carl = await app.register('carl');
+    await joinSpace(carl, space);
+    const message = await sendMessage(carl, space, 'hello');
+    const appreciated = await sendMessage(ann, space, 'thanks');
+    await appreciate(carl, appreciated);
+    const waiting = await beginWait(ben);
+    await api.deleteAccount({ client: carl.client, throwOnError: true });
+    const page = await waiting.page;
+    expect(page.deleted_message_ids).toEqual([message.message_id]);
+    expect(page.changed_items).toEqual([appreciated]);
+  });
+
+  test('follows the order of commits, not that of clocks', async () => {
+    await sendMessage(ann, space, 'by a clock that is ahead');
+    const clock = { last_event_ms: Date.now() + 60_000 };
+    await app.context.engine.db
+      .updateTable('space_clocks')
+      .set(clock)
+      .where('space_pk', '=', (from) =>
+        from.selectFrom('spaces').select('pk').where('space_id', '=', space.space_id),
+      )
+      .execute();
+    const after = await newest();
+    const later = await sendMessage(ben, space, 'by this clock');
+    expect(Date.parse(later.created_at)).toBe(clock.last_event_ms + 1);
+    expect(texts((await read(ann, { after })).items)).toEqual(['by this clock']);
+    expect((await read(ann)).items[0]).toEqual(later);
+  });
+
+  test.each([
+    ['wait=1', '?wait'],
+    ['wait=26&after=AAAA', '?wait'],
+    ['after=AAAA', '?after'],
+    ['after=AAAA&cursor=AAAA', '?cursor'],
+  ])('rejects %s', async (query, pointer) => {
+    const response = await app.fetch(`/api/messages?space_id=${space.space_id}&${query}`);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+  });
+
+  test('rejects the cursors of other spaces, and those of older messages', async () => {
+    const other = await createSpace(ann);
+    for (const text of ['1', '2']) await sendMessage(ann, space, text);
+    const { next_cursor } = await read(ann, { limit: 1 });
+    for (const after of [await newest(ann, other), next_cursor as string]) {
+      const query = { space_id: space.space_id, after };
+      const { error } = await api.listMessages({ client: ann.client, query });
+      expect(error).toMatchObject({ code: 'invalid_cursor', errors: [{ pointer: '?after' }] });
+    }
+  });
+});
+
+describe('listMessages with wait', () => {
+  test('responds once a message is sent', async () => {
+    const waits = await Promise.all(
+      [ann, ben, { client: app.client() }].map((each) => beginWait(each)),
+    );
+    const message = await sendMessage(ann, space, 'hello');
+    for (const { page } of waits) expect((await page).items).toEqual([message]);
+  });
+
+  test('responds with an empty page after the time', async () => {
+    const after = await newest();
+    const startedAt = performance.now();
+    expect(await read(ann, { after, wait: 1 })).toMatchObject({ items: [], newer_cursor: after });
+    expect(performance.now() - startedAt).toBeGreaterThan(950);
+  });
+
+  test('responds to events of other processes', async () => {
+    await using other = await startApp({}, { sharesDataOf: app });
+    const waiting = await beginWait(ben);
+    const message = await sendMessage({ client: other.client(ann.token) }, space, 'hello');
+    expect((await waiting.page).items).toMatchObject([{ message_id: message.message_id }]);
+  });
+
+  test('ends as soon as the caller loses access', async () => {
+    const secret = await createSpace(ann, { visibility: 'private' });
+    const [carl, dora, emil] = [
+      await app.register('carla'),
+      await app.register('dora'),
+      await app.register('emil'),
+    ];
+    for (const user of [ben, carl, dora, emil]) await joinSpace(user, secret);
+    const stranger = { client: app.client() };
+    const ofBen = await createSpace(ben);
+    const [left, removed, signedOut, suspended, hidden, closed, deleted] = [
+      await beginWait(ben, secret),
+      await beginWait(carl, secret),
+      await beginWait(dora, secret),
+      await beginWait(emil),
+      await beginWait(stranger, await createSpace(emil)),
+      await beginWait(stranger),
+      await beginWait(stranger, ofBen),
+    ];
+    const stays = await beginWait(ann, secret);
+    const startedAt = performance.now();
+    await leaveSpace(ben, secret);
+    const path = { space_id: secret.space_id, user_id: carl.userId };
+    await api.removeParticipant({ client: ann.client, path, throwOnError: true });
+    await api.logout({ client: dora.client, throwOnError: true });
+    await suspendAccount(app.context.engine, emil.email);
+    const body = { visibility: 'private' as const };
+    await api.updateSpace({ client: ann.client, path: space, body, throwOnError: true });
+    await api.deleteSpace({ client: ben.client, path: ofBen, throwOnError: true });
+    for (const wait of [left, removed, hidden, closed, deleted]) {
+      expect(await wait.error()).toBe('404 space_not_found');
+    }
+    for (const wait of [signedOut, suspended]) {
+      expect(await wait.error()).toBe('401 unauthenticated');
+    }
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    await sendMessage(ann, secret, 'hello');
+    expect(texts((await stays.page).items)).toEqual(['hello']);
+  });
+
+  test('ends with an empty page when the server stops', async () => {
+    const stopping = await startApp({}, { sharesDataOf: app });
+    const waiting = await beginWait({ client: stopping.client() });
+    const startedAt = performance.now();
+    await stopping[Symbol.asyncDispose]();
+    expect(await waiting.page).toMatchObject({ items: [], deleted_message_ids: [] });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
+  test('is limited for each account', async () => {
+    await using limited = await startApp({ RATE_LIMITS: 'on' }, { sharesDataOf: app });
+    const reader = { client: limited.client(ben.token) };
+    const after = await newest(reader);
+    const query = { space_id: space.space_id, after, wait: 25 };
+    const waits = Array.from({ length: 21 }, () => api.listMessages({ ...reader, query }));
+    // The others wait.
+    const { error, response } = await Promise.race(waits);
+    expect(error).toMatchObject({ code: 'too_many_requests' });
+    expect(response?.headers.get('retry-after')).toBe('5');
+    await sendMessage(ann, space, 'hello');
+    const pages = (await Promise.all(waits)).flatMap(({ data }) => data ?? []);
+    expect(pages.map(({ items }) => texts(items))).toEqual(Array(20).fill(['hello']));
+    expect(await read(reader, query)).toMatchObject({ items: [{ text: 'hello' }] });
+  });
+
+  test('gives every message once to each of 20 readers while 8 users send', async () => {
+    const MESSAGES_PER_WRITER = 10;
+    const total = 8 * MESSAGES_PER_WRITER;
+    const start = await newest();
+    const reading = Array.from({ length: 20 }, async (_, i) => {
+      const seen: string[] = [];
+      for (let after = start; seen.length < total; ) {
+        const page = await read(i % 2 ? ann : ben, { after, wait: 25, limit: 1 + i });
+        seen.push(...page.items.map(({ message_id }) => message_id));
+        after = page.newer_cursor;
+      }
+      return seen;
+    });
+    const sent = await Promise.all(
+      Array.from({ length: 8 }, async (_, i) => {
+        const ids: string[] = [];
+        for (let n = 0; n < MESSAGES_PER_WRITER; n += 1) {
+          ids.push((await sendMessage(i % 2 ? ann : ben, space, `${i} ${n}`)).message_id);
+        }
+        return ids;
+      }),
+    );
+    const orders = await Promise.all(reading);
+    expect(orders[0]?.toSorted()).toEqual(sent.flat().toSorted());
+    for (const order of orders) expect(order).toEqual(orders[0]);
+  });
+});
