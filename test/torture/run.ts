@@ -23,6 +23,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   overload: async () => (await import('./overload.ts')).overload,
   shutdown: async () => (await import('./shutdown.ts')).shutdown,
   concurrency: async () => (await import('./concurrency.ts')).concurrency,
+  following: async () => (await import('./following.ts')).following,
   workers: async () => (await import('./workers.ts')).workers,
   names: async () => (await import('./names.ts')).names,
   passwords: async () => (await import('./passwords.ts')).passwords,
