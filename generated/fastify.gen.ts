@@ -68,6 +68,7 @@ export type RouteHandlers = {
     }>;
     createSpace: RouteHandler<{
         Body: CreateSpaceData['body'];
+        Headers?: CreateSpaceData['headers'];
         Reply: CreateSpaceErrors & CreateSpaceResponses;
     }>;
     deleteSpace: RouteHandler<{
@@ -122,6 +123,7 @@ export type RouteHandlers = {
     }>;
     sendMessage: RouteHandler<{
         Body: SendMessageData['body'];
+        Headers?: SendMessageData['headers'];
         Reply: SendMessageErrors & SendMessageResponses;
     }>;
     deleteMessage: RouteHandler<{

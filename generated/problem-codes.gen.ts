@@ -37,6 +37,7 @@ export const PROBLEM_STATUSES = {
   space_cannot_become_public: 409,
   too_many_reports: 409,
   quota_exceeded: 409,
+  idempotency_key_in_use: 409,
   precondition_failed: 412,
   body_too_large: 413,
   avatar_too_large: 413,
@@ -46,6 +47,7 @@ export const PROBLEM_STATUSES = {
   range_not_satisfiable: 416,
   expectation_failed: 417,
   avatar_undecodable: 422,
+  idempotency_key_reused: 422,
   too_many_requests: 429,
   headers_too_large: 431,
   internal: 500,
@@ -204,10 +206,13 @@ export interface OperationProblemCodes {
   createSpace:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'space_not_found'
     | 'request_timeout'
     | 'quota_exceeded'
+    | 'idempotency_key_in_use'
     | 'body_too_large'
     | 'unsupported_media_type'
+    | 'idempotency_key_reused'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
@@ -333,9 +338,12 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'not_a_participant'
     | 'space_not_found'
+    | 'message_not_found'
     | 'request_timeout'
+    | 'idempotency_key_in_use'
     | 'body_too_large'
     | 'unsupported_media_type'
+    | 'idempotency_key_reused'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

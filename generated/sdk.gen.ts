@@ -307,6 +307,8 @@ export const listSpaces = <ThrowOnError extends boolean = false>(options?: Optio
  * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
  * Returns 409 if the account has reached its quota of spaces, tags or participations.
  *
+ * With an `Idempotency-Key`, the request can be repeated without creating a second space.
+ *
  */
 export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -518,6 +520,8 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
  *
  * Counts against the quotas of messages, by default 1,000 per hour and 5,000 per day.
+ *
+ * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
  */
 export const sendMessage = <ThrowOnError extends boolean = false>(options: Options<SendMessageData, ThrowOnError>): RequestResult<SendMessageResponses, SendMessageErrors, ThrowOnError> => (options.client ?? client).post<SendMessageResponses, SendMessageErrors, ThrowOnError>({

@@ -12,6 +12,11 @@ export type ClientOptions = {
 export type Id = string;
 
 /**
+ * A random text that identifies a request and its repetitions.
+ */
+export type IdempotencyKey = string;
+
+/**
  * A space in a list of search results. Its `visibility` is always `public`.
  */
 export type SearchResult = {
@@ -735,7 +740,7 @@ export type Problem = {
     errors: Array<{
         /**
          * JSON Pointer into the body (`/username`), or `?name` for a query parameter, or `{name}` for a
-         * path parameter.
+         * path parameter, or the name of a header.
          *
          */
         pointer: string;
@@ -777,6 +782,13 @@ export type UserId = Id;
  * The id of the message.
  */
 export type MessageId = Id;
+
+/**
+ * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+ * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+ *
+ */
+export type IdempotencyKeyHeader = IdempotencyKey;
 
 export type SearchSpacesData = {
     body?: never;
@@ -1650,6 +1662,14 @@ export type ListSpacesResponse = ListSpacesResponses[keyof ListSpacesResponses];
 
 export type CreateSpaceData = {
     body: SpaceCreation;
+    headers?: {
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
+    };
     path?: never;
     query?: never;
     url: '/api/spaces';
@@ -1665,11 +1685,19 @@ export type CreateSpaceErrors = {
      */
     401: Problem;
     /**
+     * An earlier request with the `Idempotency-Key` created a space that has been deleted, or that the caller can no
+     * longer see.
+     *
+     */
+    404: Problem;
+    /**
      * The request took too long to arrive.
      */
     408: Problem;
     /**
-     * The account has reached its quota of spaces, tags or participations.
+     * The account has reached its quota of spaces, tags or participations, or another request with the
+     * `Idempotency-Key` is still running.
+     *
      */
     409: Problem;
     /**
@@ -1680,6 +1708,10 @@ export type CreateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */
@@ -2479,6 +2511,14 @@ export type ListMessagesResponse = ListMessagesResponses[keyof ListMessagesRespo
 
 export type SendMessageData = {
     body: MessageCreation;
+    headers?: {
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
+    };
     path?: never;
     query?: never;
     url: '/api/messages';
@@ -2498,8 +2538,8 @@ export type SendMessageErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
-     * its creator.
+     * The caller cannot see the space, or an earlier request with the `Idempotency-Key` sent a message that has been
+     * deleted, or that the caller can no longer see.
      *
      */
     404: Problem;
@@ -2508,6 +2548,10 @@ export type SendMessageErrors = {
      */
     408: Problem;
     /**
+     * Another request with the `Idempotency-Key` is still running.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -2515,6 +2559,10 @@ export type SendMessageErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
+import { deleteExpiredKeys } from './accounts/idempotency-keys.ts';
 import { deleteExpiredSessions } from './auth/sessions.ts';
 import { removeDiscardedAvatars } from './avatars/discarded-avatars.ts';
 import type { AvatarStore } from './avatars/store.ts';
@@ -17,7 +18,7 @@ const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
  * Its functions never reject: failures are logged, and the work is retried at the next run.
  */
 export interface Housekeeping {
-  /** Removes discarded and unused avatars, expired sessions and expired rate-limit counters. */
+  /** Removes discarded and unused avatars, and expired sessions, idempotency keys and rate-limit counters. */
   run(): Promise<void>;
   /** Removes the files of discarded avatars. */
   removeDiscardedAvatars(): Promise<void>;
@@ -86,6 +87,7 @@ export function startHousekeeping({
     // After all pending work, so that runs do not overlap and `stop` waits for all of them.
     pendingWork = pendingWork.then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
+      await attempt(() => deleteExpiredKeys(engine));
       await attempt(() => rateLimits.deleteExpired());
     });
     await Promise.all([pendingWork, scanForUnusedAvatars()]);

@@ -1,13 +1,21 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import { createOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { keyedRequest } from '../http/idempotency-key.ts';
 import { readPageBody } from '../http/pages.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
-import { deleteMessage, listMessages, sendMessage } from '../messages/messages.ts';
+import {
+  deleteMessage,
+  listMessages,
+  readVisibleMessage,
+  sendMessage,
+} from '../messages/messages.ts';
 
 export function messagesHandlers(context: Context) {
   const { engine, rateLimits } = context;
+  const createOnce = createOnceOn(engine);
   return {
     listMessages: async (request, reply) => {
       const { space_id } = request.query;
@@ -19,9 +27,14 @@ export function messagesHandlers(context: Context) {
 
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
-      const message = await withNetworkLimit(rateLimits, 'message', request, () =>
-        sendMessage(context, callerOf(request), space_id, text),
-      );
+      const caller = callerOf(request);
+      const message = await createOnce(caller.userPk, keyedRequest(request), {
+        create: (claim) =>
+          withNetworkLimit(rateLimits, 'message', request, () =>
+            sendMessage(context, caller, space_id, text, claim),
+          ),
+        read: (messageId) => readVisibleMessage(context, caller, messageId),
+      });
       return reply.code(201).send(message);
     },
 

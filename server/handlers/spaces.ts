@@ -1,7 +1,9 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import { createOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
+import { keyedRequest } from '../http/idempotency-key.ts';
 import { readPageBody } from '../http/pages.ts';
 import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import {
@@ -17,11 +19,17 @@ import { createSpace, readSpace, renewInvitationCode, updateSpace } from '../spa
 
 export function spacesHandlers(context: Context) {
   const { engine, rateLimits } = context;
+  const createOnce = createOnceOn(engine);
   return {
     createSpace: async (request, reply) => {
-      const space = await withNetworkLimit(rateLimits, 'space', request, () =>
-        createSpace(context, callerOf(request), request.body),
-      );
+      const caller = callerOf(request);
+      const space = await createOnce(caller.userPk, keyedRequest(request), {
+        create: (claim) =>
+          withNetworkLimit(rateLimits, 'space', request, () =>
+            createSpace(context, caller, request.body, claim),
+          ),
+        read: (spaceId) => readSpace(context, caller, spaceId),
+      });
       return reply.code(201).send(space);
     },
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
+import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
@@ -39,6 +40,7 @@ export async function listMessages(
 
 /**
  * Sends a message to a space in which the caller is a participant.
+ * @param claim the idempotency key of the request, if it has one
  * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
  */
 export async function sendMessage(
@@ -46,10 +48,13 @@ export async function sendMessage(
   caller: Caller,
   spaceId: string,
   text: string,
+  claim: KeyClaim | null,
 ): Promise<Message> {
   assertMessageText(text);
+  const messageId = randomUUID();
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await claimKey(trx, caller.userPk, claim, messageId);
     await countAction(trx, quotas, caller.userPk, 'message');
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
@@ -61,7 +66,7 @@ export async function sendMessage(
     const { pk } = await trx
       .insertInto('messages')
       .values({
-        message_id: randomUUID(),
+        message_id: messageId,
         space_pk: space.pk,
         author_pk: caller.userPk,
         text,
@@ -148,6 +153,24 @@ export async function findMessage(
     .executeTakeFirst();
   if (!message) throw messageNotFound();
   return message;
+}
+
+/**
+ * Returns a message in a space that the caller may see.
+ * @throws DomainError `message_not_found`
+ */
+export async function readVisibleMessage(
+  { engine: { db }, avatars }: AvatarResources,
+  caller: Caller,
+  messageId: string,
+): Promise<Message> {
+  const row = await selectMessages(db)
+    .where('messages.message_id', '=', messageId)
+    .where(isLiveMessage)
+    .where(isVisibleTo(caller, sql.ref('messages.space_pk')))
+    .executeTakeFirst();
+  if (!row) throw messageNotFound();
+  return describeMessage(avatars, row);
 }
 
 /**

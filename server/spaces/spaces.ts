@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
+import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database } from '../database/engine.ts';
@@ -18,26 +19,30 @@ import { deleteUnusedTags, parseTags, setTags } from './tags.ts';
 
 /**
  * Creates a space with the caller as its first participant.
+ * @param claim the idempotency key of the request, if it has one
  * @throws DomainError `invalid_request`, `quota_exceeded`, `too_many_requests`
  */
 export async function createSpace(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   creation: SpaceCreation,
+  claim: KeyClaim | null,
 ): Promise<Space> {
   const title = parseTitle(creation.title);
   const description = parseDescription(creation.description);
   const tags = parseTags(creation.tags);
   const now = new Date().toISOString();
+  const spaceId = randomUUID();
   return transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
+    await claimKey(trx, caller.userPk, claim, spaceId);
     await countAction(trx, quotas, caller.userPk, 'space');
     await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
     const { pk } = await trx
       .insertInto('spaces')
       .values({
-        space_id: randomUUID(),
+        space_id: spaceId,
         creator_pk: caller.userPk,
         title,
         description,

@@ -217,6 +217,12 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'users.suspended_at',
     'sessions.token_hash',
   ],
+  'Checked by the trial of repetitions, which sends keys.': [
+    'idempotency_keys.key_hash',
+    'idempotency_keys.request_hash',
+    'idempotency_keys.created_id',
+    'idempotency_keys.created_at',
+  ],
   'Compared with the number of rows by assertCounted.': ['spaces.participant_count'],
   'Determines the order of the tags in the fact of the space.': ['space_tags.position'],
 };

@@ -50,6 +50,17 @@ CREATE TABLE erased_users (
   user_pk INTEGER PRIMARY KEY REFERENCES users ON DELETE CASCADE
 ) STRICT;
 
+CREATE TABLE idempotency_keys (
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  key_hash TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  created_id TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (user_pk, key_hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_keys_by_creation ON idempotency_keys (created_at);
+
 CREATE TABLE messages (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,
   message_id TEXT NOT NULL UNIQUE,
