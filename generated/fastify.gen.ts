@@ -76,11 +76,13 @@ export type RouteHandlers = {
         Reply: DeleteSpaceErrors & DeleteSpaceResponses;
     }>;
     getSpace: RouteHandler<{
+        Headers?: GetSpaceData['headers'];
         Params: GetSpaceData['path'];
         Reply: GetSpaceErrors & GetSpaceResponses;
     }>;
     updateSpace: RouteHandler<{
         Body: UpdateSpaceData['body'];
+        Headers?: UpdateSpaceData['headers'];
         Params: UpdateSpaceData['path'];
         Reply: UpdateSpaceErrors & UpdateSpaceResponses;
     }>;

@@ -233,6 +233,7 @@ export interface OperationProblemCodes {
     | 'request_timeout'
     | 'space_cannot_become_public'
     | 'quota_exceeded'
+    | 'precondition_failed'
     | 'body_too_large'
     | 'unsupported_media_type'
     | 'too_many_requests'

@@ -357,6 +357,8 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  * public although other users have written messages in it, or if the new tags exceed the caller's quota
  * of tags. Counts against the same quotas as creating a space.
  *
+ * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
+ *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],

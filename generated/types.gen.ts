@@ -790,6 +790,16 @@ export type MessageId = Id;
  */
 export type IdempotencyKeyHeader = IdempotencyKey;
 
+/**
+ * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
+ */
+export type IfMatch = string;
+
+/**
+ * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
+ */
+export type IfNoneMatch = string;
+
 export type SearchSpacesData = {
     body?: never;
     path?: never;
@@ -1799,6 +1809,12 @@ export type DeleteSpaceResponse = DeleteSpaceResponses[keyof DeleteSpaceResponse
 
 export type GetSpaceData = {
     body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The id of the space.
@@ -1855,6 +1871,12 @@ export type GetSpaceResponse = GetSpaceResponses[keyof GetSpaceResponses];
 
 export type UpdateSpaceData = {
     body: SpaceUpdate;
+    headers?: {
+        /**
+         * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The id of the space.
@@ -1892,6 +1914,10 @@ export type UpdateSpaceErrors = {
      * Other users have written messages in the private space, or the tags exceed the caller's quota.
      */
     409: Problem;
+    /**
+     * The space has been changed since the ETag in `If-Match`.
+     */
+    412: Problem;
     /**
      * The body is larger than 32,768 bytes.
      */

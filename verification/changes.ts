@@ -108,6 +108,7 @@ export const changes: Record<string, Change> = {
     parameters: { session_id: await openSession() },
   }),
 
+  'getSpace 304': () => ({ headers: { 'If-None-Match': '*' } }),
   'createSpace 404': repeatedCreation,
   'createSpace 409': asCreator,
   'createSpace 422': usedKey,
@@ -115,6 +116,7 @@ export const changes: Record<string, Change> = {
   'createSpace 429': asOther,
   'updateSpace 403': asOther,
   'updateSpace 409': (world) => ({ ...inPrivateSpace(world), fields: { visibility: 'public' } }),
+  'updateSpace 412': () => ({ headers: { 'If-Match': '"0"' } }),
   'updateSpace 429': asCreator,
   'deleteSpace 200': async ({ createSpace }) => inSpace(await createSpace()),
   'deleteSpace 403': asOther,

@@ -57,7 +57,7 @@ export function prepareWith(
     if (obstacle !== undefined) return skip(obstacle);
 
     // By default, Dredd only checks the property names of the example.
-    transaction.expected.bodySchema = schema;
+    if (schema) transaction.expected.bodySchema = schema;
     if (special) {
       const { hostname, port } = new URL(special.url);
       Object.assign(transaction, { host: hostname, port });

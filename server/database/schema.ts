@@ -92,6 +92,8 @@ export interface Spaces {
   /** Number of participations without `left_at`. Updated in the transaction that changes them. */
   participant_count: number;
   created_at: string;
+  /** Increases with every change of title, description, visibility, tags or invitation code. */
+  version: Generated<number>;
 }
 
 export interface Participations {

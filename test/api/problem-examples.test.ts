@@ -309,6 +309,13 @@ const requests: Record<string, () => Promise<Response>> = {
       { visibility: 'public' },
       ada.headers,
     ),
+  'updateSpace 412': () =>
+    sendJson(
+      'PATCH',
+      `/api/spaces/${space.space_id}`,
+      { title: 'Tea' },
+      { ...ada.headers, 'if-match': '"0-AAAAAAAAAAAAAAAA"' },
+    ),
   'renewInvitationCode 409': () =>
     app.fetch(`/api/spaces/${space.space_id}/invitation-code`, {
       method: 'POST',

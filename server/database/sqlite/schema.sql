@@ -175,7 +175,7 @@ CREATE TABLE spaces (
   visibility TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
   invitation_code TEXT,
   participant_count INTEGER NOT NULL,
-  created_at TEXT NOT NULL,
+  created_at TEXT NOT NULL, version INTEGER NOT NULL DEFAULT 1,
   CHECK ((invitation_code IS NOT NULL) = (visibility = 'private'))
 ) STRICT;
 
