@@ -6,6 +6,7 @@ export {
   PROBLEM_STATUSES,
   type ProblemCode,
 } from '../generated/problem-codes.gen.ts';
+export { createSpace, sendMessage } from './creations.ts';
 export { ApiError, SearchError } from './errors.ts';
 export { type FollowOptions, followMessages, type SpaceUpdate } from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';

@@ -68,6 +68,7 @@ export type RouteHandlers = {
     }>;
     createSpace: RouteHandler<{
         Body: CreateSpaceData['body'];
+        Headers?: CreateSpaceData['headers'];
         Reply: CreateSpaceErrors & CreateSpaceResponses;
     }>;
     deleteSpace: RouteHandler<{
@@ -75,11 +76,13 @@ export type RouteHandlers = {
         Reply: DeleteSpaceErrors & DeleteSpaceResponses;
     }>;
     getSpace: RouteHandler<{
+        Headers?: GetSpaceData['headers'];
         Params: GetSpaceData['path'];
         Reply: GetSpaceErrors & GetSpaceResponses;
     }>;
     updateSpace: RouteHandler<{
         Body: UpdateSpaceData['body'];
+        Headers?: UpdateSpaceData['headers'];
         Params: UpdateSpaceData['path'];
         Reply: UpdateSpaceErrors & UpdateSpaceResponses;
     }>;
@@ -131,6 +134,7 @@ export type RouteHandlers = {
     }>;
     sendMessage: RouteHandler<{
         Body: SendMessageData['body'];
+        Headers?: SendMessageData['headers'];
         Reply: SendMessageErrors & SendMessageResponses;
     }>;
     deleteMessage: RouteHandler<{

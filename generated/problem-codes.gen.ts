@@ -38,6 +38,7 @@ export const PROBLEM_STATUSES = {
   space_cannot_become_public: 409,
   too_many_reports: 409,
   quota_exceeded: 409,
+  idempotency_key_in_use: 409,
   precondition_failed: 412,
   body_too_large: 413,
   avatar_too_large: 413,
@@ -47,6 +48,7 @@ export const PROBLEM_STATUSES = {
   range_not_satisfiable: 416,
   expectation_failed: 417,
   avatar_undecodable: 422,
+  idempotency_key_reused: 422,
   too_many_requests: 429,
   headers_too_large: 431,
   internal: 500,
@@ -205,10 +207,13 @@ export interface OperationProblemCodes {
   createSpace:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'space_not_found'
     | 'request_timeout'
     | 'quota_exceeded'
+    | 'idempotency_key_in_use'
     | 'body_too_large'
     | 'unsupported_media_type'
+    | 'idempotency_key_reused'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
@@ -229,6 +234,7 @@ export interface OperationProblemCodes {
     | 'request_timeout'
     | 'space_cannot_become_public'
     | 'quota_exceeded'
+    | 'precondition_failed'
     | 'body_too_large'
     | 'unsupported_media_type'
     | 'too_many_requests'
@@ -355,9 +361,12 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'not_a_participant'
     | 'space_not_found'
+    | 'message_not_found'
     | 'request_timeout'
+    | 'idempotency_key_in_use'
     | 'body_too_large'
     | 'unsupported_media_type'
+    | 'idempotency_key_reused'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

@@ -310,6 +310,8 @@ export const listSpaces = <ThrowOnError extends boolean = false>(options?: Optio
  * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
  * Returns 409 if the account has reached its quota of spaces, tags or participations.
  *
+ * With an `Idempotency-Key`, the request can be repeated without creating a second space.
+ *
  */
 export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -357,6 +359,8 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
  * public although other users have written messages in it, or if the new tags exceed the caller's quota
  * of tags. Counts against the same quotas as creating a space.
+ *
+ * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
  *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, UpdateSpaceErrors, ThrowOnError>({
@@ -588,6 +592,8 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
  *
  * Counts against the quotas of messages, by default 1,000 per hour and 5,000 per day.
+ *
+ * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
  */
 export const sendMessage = <ThrowOnError extends boolean = false>(options: Options<SendMessageData, ThrowOnError>): RequestResult<SendMessageResponses, SendMessageErrors, ThrowOnError> => (options.client ?? client).post<SendMessageResponses, SendMessageErrors, ThrowOnError>({

@@ -12,6 +12,11 @@ export type ClientOptions = {
 export type Id = string;
 
 /**
+ * A random text that identifies a request and its repetitions.
+ */
+export type IdempotencyKey = string;
+
+/**
  * A space in a list of search results. Its `visibility` is always `public`.
  */
 export type SearchResult = {
@@ -786,7 +791,7 @@ export type Problem = {
     errors: Array<{
         /**
          * JSON Pointer into the body (`/username`), or `?name` for a query parameter, or `{name}` for a
-         * path parameter.
+         * path parameter, or the name of a header.
          *
          */
         pointer: string;
@@ -828,6 +833,23 @@ export type UserId = Id;
  * The id of the message.
  */
 export type MessageId = Id;
+
+/**
+ * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+ * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+ *
+ */
+export type IdempotencyKeyHeader = IdempotencyKey;
+
+/**
+ * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
+ */
+export type IfMatch = string;
+
+/**
+ * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
+ */
+export type IfNoneMatch = string;
 
 export type SearchSpacesData = {
     body?: never;
@@ -1701,6 +1723,14 @@ export type ListSpacesResponse = ListSpacesResponses[keyof ListSpacesResponses];
 
 export type CreateSpaceData = {
     body: SpaceCreation;
+    headers?: {
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
+    };
     path?: never;
     query?: never;
     url: '/api/spaces';
@@ -1716,11 +1746,19 @@ export type CreateSpaceErrors = {
      */
     401: Problem;
     /**
+     * An earlier request with the `Idempotency-Key` created a space that has been deleted, or that the caller can no
+     * longer see.
+     *
+     */
+    404: Problem;
+    /**
      * The request took too long to arrive.
      */
     408: Problem;
     /**
-     * The account has reached its quota of spaces, tags or participations.
+     * The account has reached its quota of spaces, tags or participations, or another request with the
+     * `Idempotency-Key` is still running.
+     *
      */
     409: Problem;
     /**
@@ -1731,6 +1769,10 @@ export type CreateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */
@@ -1818,6 +1860,12 @@ export type DeleteSpaceResponse = DeleteSpaceResponses[keyof DeleteSpaceResponse
 
 export type GetSpaceData = {
     body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The id of the space.
@@ -1874,6 +1922,12 @@ export type GetSpaceResponse = GetSpaceResponses[keyof GetSpaceResponses];
 
 export type UpdateSpaceData = {
     body: SpaceUpdate;
+    headers?: {
+        /**
+         * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
+         */
+        'If-Match'?: string;
+    };
     path: {
         /**
          * The id of the space.
@@ -1911,6 +1965,10 @@ export type UpdateSpaceErrors = {
      * Other users have written messages in the private space, or the tags exceed the caller's quota.
      */
     409: Problem;
+    /**
+     * The space has been changed since the ETag in `If-Match`.
+     */
+    412: Problem;
     /**
      * The body is larger than 32,768 bytes.
      */
@@ -2671,6 +2729,14 @@ export type ListMessagesResponse = ListMessagesResponses[keyof ListMessagesRespo
 
 export type SendMessageData = {
     body: MessageCreation;
+    headers?: {
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
+    };
     path?: never;
     query?: never;
     url: '/api/messages';
@@ -2690,8 +2756,8 @@ export type SendMessageErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
-     * its creator.
+     * The caller cannot see the space, or an earlier request with the `Idempotency-Key` sent a message that has been
+     * deleted, or that the caller can no longer see.
      *
      */
     404: Problem;
@@ -2700,6 +2766,10 @@ export type SendMessageErrors = {
      */
     408: Problem;
     /**
+     * Another request with the `Idempotency-Key` is still running.
+     */
+    409: Problem;
+    /**
      * The body is larger than 32,768 bytes.
      */
     413: Problem;
@@ -2707,6 +2777,10 @@ export type SendMessageErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */

@@ -181,7 +181,7 @@ function kindOf({ operationId, bodyType, isOwnRead }: Operation) {
 }
 
 /** Schemas whose patterns the router checks. Other patterns repeat rules of domain functions, which explain them. */
-const CHECKED_PATTERNS = ['Id', 'Email'];
+const CHECKED_PATTERNS = ['Id', 'Email', 'IdempotencyKey'];
 
 /**
  * Returns the contract without the parts that the router must not validate: most patterns, and multipart bodies, which

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
+import { deleteExpiredKeys } from './accounts/idempotency-keys.ts';
 import { deleteExpiredSessions } from './auth/sessions.ts';
 import { removeDiscardedAvatars } from './avatars/discarded-avatars.ts';
 import type { AvatarStore } from './avatars/store.ts';
@@ -18,7 +19,7 @@ const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
  * Its functions never reject: failures are logged, and the work is retried at the next run.
  */
 export interface Housekeeping {
-  /** Removes discarded and unused avatars, expired sessions, changes of messages and rate-limit counters. */
+  /** Removes discarded and unused avatars, and expired sessions, message changes, idempotency keys and counters. */
   run(): Promise<void>;
   /** Removes the files of discarded avatars. */
   removeDiscardedAvatars(): Promise<void>;
@@ -88,6 +89,7 @@ export function startHousekeeping({
     pendingWork = pendingWork.then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(() => deleteExpiredChanges(engine.db));
+      await attempt(() => deleteExpiredKeys(engine));
       await attempt(() => rateLimits.deleteExpired());
     });
     await Promise.all([pendingWork, scanForUnusedAvatars()]);

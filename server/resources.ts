@@ -8,6 +8,14 @@ export interface AvatarResources {
   avatars: AvatarUrls;
 }
 
+/** The stored values that determine a response. */
+export interface ResourceState {
+  /** Increases with every change of the fields that clients can edit. */
+  version: number;
+  /** The other values, such as those of other resources in the response. */
+  others: readonly unknown[];
+}
+
 /** The resources of domain functions that count actions against quotas. */
 export interface QuotaResources {
   engine: Engine;

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import * as api from '../generated/sdk.gen.ts';
 import { newUsername } from './accounts.ts';
+import { dataOf } from './exchange.ts';
 import { avatar, avatarForm } from './requests.ts';
 import type { World } from './world.ts';
 
@@ -44,6 +47,19 @@ const newRegistration = (world: World): Changes => ({ fields: world.newRegistrat
 const takenRegistration = (world: World): Changes => ({
   fields: { ...world.newRegistration(), username: world.other.username },
 });
+/** The request repeats one that has created a space, which has been deleted. */
+const repeatedCreation: Change = async ({ client, creator }) => {
+  const headers = { 'Idempotency-Key': randomUUID() };
+  const body = { title: 'Deleted', description: '', visibility: 'private' as const, tags: [] };
+  const caller = client(creator.token);
+  const { space_id } = await dataOf(api.createSpace({ client: caller, headers, body }));
+  await dataOf(api.deleteSpace({ client: caller, path: { space_id } }));
+  return { headers, fields: body };
+};
+const usedKey: Change = async (world) => {
+  const { headers = {} } = await repeatedCreation(world);
+  return { headers };
+};
 const unsupportedAvatar = (): Changes => ({ form: avatarForm('This is not an image.') });
 
 /**
@@ -92,11 +108,15 @@ export const changes: Record<string, Change> = {
     parameters: { session_id: await openSession() },
   }),
 
+  'getSpace 304': () => ({ headers: { 'If-None-Match': '*' } }),
+  'createSpace 404': repeatedCreation,
   'createSpace 409': asCreator,
+  'createSpace 422': usedKey,
   // Not as `creator`, because an existing account would keep the spaces beyond its first page of participations.
   'createSpace 429': asOther,
   'updateSpace 403': asOther,
   'updateSpace 409': (world) => ({ ...inPrivateSpace(world), fields: { visibility: 'public' } }),
+  'updateSpace 412': () => ({ headers: { 'If-Match': '"0"' } }),
   'updateSpace 429': asCreator,
   'deleteSpace 200': async ({ createSpace }) => inSpace(await createSpace()),
   'deleteSpace 403': asOther,
@@ -121,6 +141,8 @@ export const changes: Record<string, Change> = {
   'removeParticipant 429': ofRemoved,
   'undoRemoval 403': asOther,
 
+  'sendMessage 409': asCreator,
+  'sendMessage 422': usedKey,
   'sendMessage 429': asCreator,
   'sendMessage 403': ({ otherSpace: { space_id } }) => ({ fields: { space_id } }),
   'deleteMessage 200': async ({ sendMessage }) => {

@@ -7,19 +7,21 @@ export interface DeclaredResponse {
   id: string;
   operation: Operation;
   status: string;
-  type: string;
+  /** Undefined for a response without a body. */
+  type: string | undefined;
   /** Dredd sends no requests for the others. */
   isFirstExample: boolean;
   /** The problem code of the example, for an error. */
   code: string | undefined;
-  /** JSON Schema of the body. Accepts only this code. */
-  schema: object;
+  /** JSON Schema of the body. Accepts only this code. Undefined for a response without a body. */
+  schema?: object;
 }
 
 /** Every response declared in the contract, once per example. */
 export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap((operation) =>
-  Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
-    Object.entries(content).flatMap(([type, media], nthType) =>
+  Object.entries(operation.responses).flatMap(([status, { content }]): DeclaredResponse[] => {
+    if (!content) return [withoutBody(operation, status)];
+    return Object.entries(content).flatMap(([type, media], nthType) =>
       examplesOf(media).map(([name, { code }], nthExample) => ({
         id: [operation.operationId, status, nthType > 0 && type, nthExample > 0 && `(${name})`]
           .filter(Boolean)
@@ -37,9 +39,14 @@ export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap
           allOf: [media.schema, ...(code ? [{ properties: { code: { enum: [code] } } }] : [])],
         },
       })),
-    ),
-  ),
+    );
+  }),
 );
+
+function withoutBody(operation: Operation, status: string): DeclaredResponse {
+  const id = `${operation.operationId} ${status}`;
+  return { id, operation, status, type: undefined, isFirstExample: true, code: undefined };
+}
 
 function examplesOf({ example, examples }: Media): [string, { code?: string }][] {
   if (!examples) return [['only', { ...example }]];

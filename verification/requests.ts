@@ -36,7 +36,8 @@ export function exampleRequest(
   for (const { name, in: location, required, example } of parameters) {
     const value = values[name] ?? example;
     if (location === 'path') url = url.replace(`{${name}}`, encodeURIComponent(value));
-    else if (required || (isComplete && value !== undefined)) query.set(name, value);
+    else if (location === 'query' && (required || (isComplete && value !== undefined)))
+      query.set(name, value);
   }
   if (query.size > 0) url += `?${query}`;
 

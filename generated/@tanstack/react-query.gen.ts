@@ -650,6 +650,8 @@ export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => 
  * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
  * Returns 409 if the account has reached its quota of spaces, tags or participations.
  *
+ * With an `Idempotency-Key`, the request can be repeated without creating a second space.
+ *
  */
 export const createSpaceMutation = (options?: Partial<Options<CreateSpaceData>>): UseMutationOptions<CreateSpaceResponse, CreateSpaceError, Options<CreateSpaceData>> => {
     const mutationOptions: UseMutationOptions<CreateSpaceResponse, CreateSpaceError, Options<CreateSpaceData>> = {
@@ -718,6 +720,8 @@ export const getSpaceOptions = (options: Options<GetSpaceData>) => queryOptions<
  * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
  * public although other users have written messages in it, or if the new tags exceed the caller's quota
  * of tags. Counts against the same quotas as creating a space.
+ *
+ * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
  *
  */
 export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>): UseMutationOptions<UpdateSpaceResponse, UpdateSpaceError, Options<UpdateSpaceData>> => {
@@ -1208,6 +1212,8 @@ export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) 
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
  *
  * Counts against the quotas of messages, by default 1,000 per hour and 5,000 per day.
+ *
+ * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
  */
 export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>): UseMutationOptions<SendMessageResponse, SendMessageError, Options<SendMessageData>> => {

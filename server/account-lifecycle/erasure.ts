@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { deleteKeyBatch } from '../accounts/idempotency-keys.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transactInOrder } from '../database/transaction.ts';
 import { recordChanges } from '../messages/message-order.ts';
@@ -77,6 +78,7 @@ async function eraseBatchOfUsers(trx: DatabaseTransaction): Promise<boolean> {
   const { user_pk: userPk } = user;
   if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`, recordChanges)) return true;
   if (await eraseAppreciationBatch(trx, userPk)) return true;
+  if (await deleteKeyBatch(trx, sql`user_pk = ${userPk}`)) return true;
   // Cascades to `erased_users`. There are no other rows left.
   await trx.deleteFrom('users').where('pk', '=', userPk).execute();
   return true;

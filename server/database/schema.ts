@@ -32,6 +32,7 @@ export interface Schema {
   erased_spaces: ErasedSpaces;
   spaces_to_move: SpacesToMove;
   action_counts: ActionCounts;
+  idempotency_keys: IdempotencyKeys;
   secrets: Secrets;
 }
 
@@ -93,6 +94,8 @@ export interface Spaces {
   /** Number of participations without `left_at`. Updated in the transaction that changes them. */
   participant_count: number;
   created_at: string;
+  /** Increases with every change of title, description, visibility, tags or invitation code. */
+  version: Generated<number>;
 }
 
 export interface Participations {
@@ -256,6 +259,18 @@ export interface ActionCounts {
   hour_count: number;
   day_began_at: string;
   day_count: number;
+}
+
+/** Requests that must take effect once. See `accounts/idempotency-keys.ts`. */
+interface IdempotencyKeys {
+  user_pk: number;
+  /** Hex SHA-256 of the key that the client has chosen. */
+  key_hash: string;
+  /** Hex SHA-256 of the key, the operation and the body. */
+  request_hash: string;
+  /** The public id of what the request created: a space or a message. */
+  created_id: string;
+  created_at: string;
 }
 
 /** Random keys, shared by all processes. Exports do not contain them. */

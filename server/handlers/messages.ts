@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { ListMessagesData, MessagePage } from '../../generated/types.gen.ts';
+import { createOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { keyedRequest } from '../http/idempotency-key.ts';
 import { DEFAULT_LIMIT, openNewerCursor, readPage, sealNewerCursor } from '../http/pages.ts';
 import { invalidValues } from '../http/problems.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
@@ -13,6 +15,7 @@ import { deleteMessage, getMessage, listMessages, sendMessage } from '../message
 
 export function messagesHandlers(context: Context) {
   const { engine, rateLimits, followers } = context;
+  const createOnce = createOnceOn(engine);
   const whileWaiting = limitWaits(context.config);
 
   async function followMessages(
@@ -71,9 +74,14 @@ export function messagesHandlers(context: Context) {
 
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
-      const message = await withNetworkLimit(rateLimits, 'message', request, () =>
-        sendMessage(context, callerOf(request), space_id, text),
-      );
+      const caller = callerOf(request);
+      const message = await createOnce(caller.userPk, keyedRequest(request), {
+        create: (claim) =>
+          withNetworkLimit(rateLimits, 'message', request, () =>
+            sendMessage(context, caller, space_id, text, claim),
+          ),
+        read: (messageId) => getMessage(context, caller, messageId),
+      });
       return reply.code(201).send(message);
     },
 

@@ -1,7 +1,15 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import { createOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
+import {
+  isInNoneMatch,
+  sendNotModified,
+  setEntityTag,
+  versionsInMatch,
+} from '../http/entity-tags.ts';
+import { keyedRequest } from '../http/idempotency-key.ts';
 import { readPageBody } from '../http/pages.ts';
 import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import { markRead } from '../messages/read-positions.ts';
@@ -15,28 +23,45 @@ import {
 import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals.ts';
 import { isPublicSpace } from '../spaces/space-access.ts';
 import { deleteSpace } from '../spaces/space-deletion.ts';
-import { createSpace, readSpace, renewInvitationCode, updateSpace } from '../spaces/spaces.ts';
+import {
+  createSpace,
+  locateSpace,
+  readSpace,
+  renewInvitationCode,
+  updateSpace,
+} from '../spaces/spaces.ts';
 
 export function spacesHandlers(context: Context) {
   const { engine, rateLimits } = context;
+  const createOnce = createOnceOn(engine);
   return {
     createSpace: async (request, reply) => {
-      const space = await withNetworkLimit(rateLimits, 'space', request, () =>
-        createSpace(context, callerOf(request), request.body),
-      );
+      const caller = callerOf(request);
+      const space = await createOnce(caller.userPk, keyedRequest(request), {
+        create: (claim) =>
+          withNetworkLimit(rateLimits, 'space', request, () =>
+            createSpace(context, caller, request.body, claim),
+          ),
+        read: (spaceId) => readSpace(context, caller, spaceId),
+      });
       return reply.code(201).send(space);
     },
 
     getSpace: async (request, reply) => {
-      const space = await readSpace(context, request.caller, request.params.space_id);
-      return reply.code(200).send(space);
+      const { space_id } = request.params;
+      const { state, read } = await locateSpace(context, request.caller, space_id);
+      const etag = setEntityTag(reply, state);
+      if (isInNoneMatch(request, etag)) return sendNotModified(reply);
+      return reply.code(200).send(await read());
     },
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await withNetworkLimit(rateLimits, 'space', request, () =>
-        updateSpace(context, callerOf(request), space_id, request.body),
+      const versions = versionsInMatch(request);
+      const { state, space } = await withNetworkLimit(rateLimits, 'space', request, () =>
+        updateSpace(context, callerOf(request), space_id, request.body, versions),
       );
+      setEntityTag(reply, state);
       return reply.code(200).send(space);
     },
 

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { entityTagsIn, isInNoneMatch } from './entity-tags.ts';
 import { preconditionFailed, rangeNotSatisfiable } from './problems.ts';
 
 /** The content of a response, and its validators. */
@@ -52,15 +53,14 @@ function assertPreconditions({ headers }: FastifyRequest, content: Representatio
 }
 
 /** RFC 9110, sections 13.1.2 and 13.1.3. */
-function isNotModified({ headers }: FastifyRequest, content: Representation): boolean {
+function isNotModified(request: FastifyRequest, content: Representation): boolean {
+  const { headers } = request;
   // A forced reload in a browser must get the content.
   if (headers['cache-control']?.includes('no-cache')) return false;
-  const ifNoneMatch = headers['if-none-match'];
-  if (ifNoneMatch === undefined) {
+  if (headers['if-none-match'] === undefined) {
     return lastModifiedMs(content) <= Date.parse(headers['if-modified-since'] ?? '');
   }
-  const tags = entityTagsIn(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''));
-  return ifNoneMatch === '*' || tags.includes(content.etag);
+  return isInNoneMatch(request, content.etag);
 }
 
 /** Returns undefined if all bytes must be sent: without a range, with several, or if If-Range does not match. */
@@ -98,8 +98,4 @@ function parseRange(range: string, length: number): { start: number; end: number
 /** Returns the time in milliseconds, rounded down to a second, because HTTP dates have no milliseconds. */
 function lastModifiedMs({ modifiedAt }: Representation): number {
   return Math.floor(modifiedAt.getTime() / 1000) * 1000;
-}
-
-function entityTagsIn(list: string): string[] {
-  return list.split(',').map((tag) => tag.trim());
 }

@@ -10,6 +10,7 @@ export const CORS_METHODS = ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'];
 /** Headers that browsers show to pages of other origins, in addition to those that they always show. */
 export const EXPOSED_HEADERS = [
   'Answered-Query',
+  'ETag',
   'Link',
   'Retry-After',
   'WWW-Authenticate',

@@ -27,7 +27,7 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   assertPatternsHaveMessages(schema);
   let compiled: ValidateFunction | undefined;
   const validate = (value: unknown) => {
-    compiled ??= validator.compile(schema);
+    compiled ??= validator.compile(httpPart === 'headers' ? withLowerCaseNames(schema) : schema);
     return compiled(value) || { error: compiled.errors ?? [] };
   };
   if (httpPart === 'body') return validate;
@@ -47,6 +47,13 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
  * notations, such as `0x5`, `1e1` and ` 5`.
  */
 const JSON_VALUE = /^(?:true|false|-?(?:0|[1-9]\d*))$/;
+
+/** Node.js changes the names of headers to lower case. Fastify adapts schemas only to its own validator. */
+function withLowerCaseNames(schema: object): object {
+  const { properties } = schema as { properties: Record<string, object> };
+  const renamed = Object.entries(properties).map(([name, each]) => [name.toLowerCase(), each]);
+  return { ...schema, properties: Object.fromEntries(renamed) };
+}
 
 function assertPatternsHaveMessages(schema: object): void {
   for (const [keyword, value] of Object.entries(schema)) {
@@ -73,6 +80,9 @@ function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'bo
   const name = path.slice(1);
   if (context === 'querystring') return { pointer: `?${name}`, message };
   if (context === 'params') return { pointer: `{${name}}`, message };
+  if (context === 'headers') {
+    return { pointer: name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()), message };
+  }
   return { pointer: path, message };
 }
 
@@ -96,6 +106,10 @@ const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
 const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
   ['^[A-Za-z0-9_-]+$', 'must contain only letters from A to Z, digits, - and _'],
   [EMAIL_PATTERN.source, 'must be an email address'],
+  [
+    '^("[A-Za-z0-9_-]+"|[A-Za-z0-9_-]+)$',
+    'must contain only letters from A to Z, digits, - and _, in double quotes or without',
+  ],
 ]);
 
 const TYPE_NAMES: Record<string, string> = {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
+import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
@@ -72,6 +73,7 @@ export async function getMessage(
 
 /**
  * Sends a message to a space in which the caller is a participant.
+ * @param claim the idempotency key of the request, if it has one
  * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
  */
 export async function sendMessage(
@@ -79,10 +81,13 @@ export async function sendMessage(
   caller: Caller,
   spaceId: string,
   text: string,
+  claim: KeyClaim | null,
 ): Promise<Message> {
   assertMessageText(text);
+  const messageId = randomUUID();
   return transactInOrder(engine, spaceId, async (trx) => {
     await requireSession(trx, caller);
+    await claimKey(trx, caller.userPk, claim, messageId);
     await countAction(trx, quotas, caller.userPk, 'message');
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
@@ -92,7 +97,7 @@ export async function sendMessage(
       );
     }
     const row = {
-      message_id: randomUUID(),
+      message_id: messageId,
       space_pk: space.pk,
       author_pk: caller.userPk,
       text,

@@ -5,7 +5,7 @@ import type { Database, Engine } from '../database/engine.ts';
 import { columnOf, prepareReadMany } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 
-/** The properties of a space that decide who can access it. */
+/** The properties of a space that decide who can access it, and those that `stateOf` needs. */
 export interface FoundSpace {
   pk: number;
   creatorPk: number;
@@ -13,6 +13,11 @@ export interface FoundSpace {
   invitationCode: string | null;
   /** Whether the caller is a participant now. */
   isParticipant: boolean;
+  joinedAt: string | null;
+  version: number;
+  participantCount: number;
+  creatorName: string;
+  creatorAvatar: string | null;
 }
 
 /**
@@ -129,14 +134,17 @@ export async function findAnySpace(
       'spaces.creator_pk as creatorPk',
       'spaces.visibility',
       'spaces.invitation_code as invitationCode',
-      'participations.joined_at',
+      'spaces.version',
+      'spaces.participant_count as participantCount',
+      'users.username as creatorName',
+      'users.avatar as creatorAvatar',
+      'participations.joined_at as joinedAt',
     ])
     .where('spaces.space_id', '=', spaceId)
     .where('users.suspended_at', 'is', null)
     .executeTakeFirst();
   if (!row) throw spaceNotFound();
-  const { joined_at, ...space } = row;
-  return { ...space, isParticipant: joined_at !== null };
+  return { ...row, isParticipant: row.joinedAt !== null };
 }
 
 /**

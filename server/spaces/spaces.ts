@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
+import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
 import type { NewRow } from '../database/schema.ts';
 import { transact, transactOnIndex } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import type { AvatarResources, QuotaResources } from '../resources.ts';
+import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { indexNewSpace, indexSpace } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { describeSpace } from './describe-spaces.ts';
@@ -19,12 +22,14 @@ import { addTags, deleteUnusedTags, parseTags, setTags } from './tags.ts';
 
 /**
  * Creates a space with the caller as its first participant.
+ * @param claim the idempotency key of the request, if it has one
  * @throws DomainError `invalid_request`, `quota_exceeded`, `too_many_requests`
  */
 export async function createSpace(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   creation: SpaceCreation,
+  claim: KeyClaim | null,
 ): Promise<Space> {
   const title = parseTitle(creation.title);
   const description = parseDescription(creation.description);
@@ -42,6 +47,7 @@ export async function createSpace(
   const run = creation.visibility === 'public' ? transactOnIndex : transact;
   return run(engine, async (trx) => {
     await requireSession(trx, caller);
+    await claimKey(trx, caller.userPk, claim, space.space_id);
     await countAction(trx, quotas, caller.userPk, 'space');
     await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
@@ -87,30 +93,70 @@ export async function createSpace(
  * @throws DomainError `space_not_found`
  */
 export async function readSpace(
-  { engine, avatars }: AvatarResources,
+  resources: AvatarResources,
   caller: Caller | null,
   spaceId: string,
 ): Promise<Space> {
-  const { pk } = await findSpace(engine.db, caller, spaceId);
-  return describeSpace(engine.db, avatars, pk, caller);
+  const { read } = await locateSpace(resources, caller, spaceId);
+  return read();
+}
+
+/**
+ * Returns the state of a space that the caller may see, and a function that returns the space. It is in this state or a
+ * later one.
+ * @throws DomainError `space_not_found`, also from the function
+ */
+export async function locateSpace(
+  { engine, avatars }: AvatarResources,
+  caller: Caller | null,
+  spaceId: string,
+): Promise<{ state: ResourceState; read: () => Promise<Space> }> {
+  const found = await findSpace(engine.db, caller, spaceId);
+  return {
+    state: stateOf(avatars, found, caller),
+    read: () => describeSpace(engine.db, avatars, found.pk, caller),
+  };
+}
+
+/** Returns everything that determines the result of `describeSpace`. */
+function stateOf(avatars: AvatarUrls, space: FoundSpace, caller: Caller | null): ResourceState {
+  return {
+    version: space.version,
+    others: [
+      space.participantCount,
+      space.creatorName,
+      avatars.url(space.creatorAvatar),
+      // Only the creator sees the invitation code.
+      space.creatorPk === caller?.userPk,
+      space.joinedAt,
+    ],
+  };
 }
 
 /**
  * Changes the given fields of a space that the caller created.
- * @throws DomainError `space_not_found`, `not_space_creator`, `invalid_request`, `space_cannot_become_public`,
- *   `quota_exceeded`, `too_many_requests`
+ * @param versions the versions of the space that the caller wants to change; null for any
+ * @throws DomainError `space_not_found`, `not_space_creator`, `precondition_failed`, `invalid_request`,
+ *   `space_cannot_become_public`, `quota_exceeded`, `too_many_requests`
  */
 export async function updateSpace(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   spaceId: string,
   update: SpaceUpdate,
-): Promise<Space> {
+  versions: readonly number[] | null,
+): Promise<{ state: ResourceState; space: Space }> {
   return transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'space');
     const space = await findOwnSpace(trx, caller, spaceId);
     const { pk } = space;
+    if (versions !== null && !versions.includes(space.version)) {
+      throw new DomainError(
+        'precondition_failed',
+        'The space has been changed since you read it. Read it again, and repeat your change.',
+      );
+    }
     await updateRow(trx, space, update);
     let formerTags: number[] = [];
     if (update.tags) {
@@ -122,9 +168,12 @@ export async function updateSpace(
     await indexSpace(engine, trx, pk);
     // After `indexSpace`, because the index referred to the former tags until then.
     await deleteUnusedTags(trx, formerTags);
-    return describeSpace(trx, avatars, pk, caller);
+    const state = stateOf(avatars, await findOwnSpace(trx, caller, spaceId), caller);
+    return { state, space: await describeSpace(trx, avatars, pk, caller) };
   });
 }
+
+const nextVersion = sql<number>`version + 1`;
 
 async function updateRow(
   trx: Database,
@@ -145,8 +194,11 @@ async function updateRow(
     changes.visibility = visibility;
     changes.invitation_code = invitationCodeFor(visibility);
   }
-  if (Object.keys(changes).length === 0) return;
-  await trx.updateTable('spaces').set(changes).where('pk', '=', space.pk).execute();
+  await trx
+    .updateTable('spaces')
+    .set({ ...changes, version: nextVersion })
+    .where('pk', '=', space.pk)
+    .execute();
 }
 
 /**
@@ -190,7 +242,7 @@ export async function renewInvitationCode(
     }
     await trx
       .updateTable('spaces')
-      .set({ invitation_code: newInvitationCode() })
+      .set({ invitation_code: newInvitationCode(), version: nextVersion })
       .where('pk', '=', pk)
       .execute();
     return describeSpace(trx, avatars, pk, caller);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request as openRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -10,6 +11,7 @@ import { avatarFile } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
+import { firstOfTwo } from '../support/first-of-two.ts';
 import { toLines } from '../support/ndjson.ts';
 import { openapi } from '../support/openapi.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
@@ -109,6 +111,17 @@ const uploadText = (type: string): Promise<Response> =>
 /** Eight code points, but four after normalisation to NFC. */
 const DECOMPOSED = 'e\u0301'.repeat(4);
 
+const withKey = ({ headers }: TestUser) => ({ ...headers, 'idempotency-key': randomUUID() });
+
+const sendText = (text: string, headers: Record<string, string>): Promise<Response> =>
+  sendJson('POST', '/api/messages', { space_id: space.space_id, text }, headers);
+
+/** Sends a request of `ada` twice at the same time. Returns the first response. */
+const sendTwice = (send: (headers: Record<string, string>) => Promise<Response>) => {
+  const headers = withKey(ada);
+  return firstOfTwo(app.context.engine, () => send(headers));
+};
+
 const removeFromSpace = ({ userId }: TestUser): Promise<Response> =>
   app.fetch(`/api/removals/${space.space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
 
@@ -164,7 +177,30 @@ const requests: Record<string, () => Promise<Response>> = {
     await importRecords(app.context.engine, toLines(spaces));
     return app.fetch(`/api/participations/${space.space_id}`, { method: 'PUT', headers });
   },
-  'createSpace 409': async () => {
+  'createSpace 404': async () => {
+    const headers = withKey(bob);
+    const create = () => sendJson('POST', '/api/spaces', spaceCreation(), headers);
+    const { space_id } = await (await create()).json();
+    await app.fetch(`/api/spaces/${space_id}`, { method: 'DELETE', headers });
+    return create();
+  },
+  'createSpace 409 idempotency_key_in_use': () =>
+    sendTwice((headers) => sendJson('POST', '/api/spaces', spaceCreation(), headers)),
+  'sendMessage 409': () => sendTwice((headers) => sendText('Hello', headers)),
+  IdempotencyKeyReused: async () => {
+    const headers = withKey(ada);
+    await sendText('Hello', headers);
+    return sendText('Goodbye', headers);
+  },
+  'sendMessage 404 space_not_found': () =>
+    sendJson('POST', '/api/messages', { space_id: 'unknown', text: 'Hello' }, ada.headers),
+  'sendMessage 404 message_not_found': async () => {
+    const headers = withKey(ada);
+    const { message_id } = await (await sendText('Hello', headers)).json();
+    await app.fetch(`/api/messages/${message_id}`, { method: 'DELETE', headers });
+    return sendText('Hello', headers);
+  },
+  'createSpace 409 quota_exceeded': async () => {
     // With `space` and `privateSpace`, 1,000: the default of MAX_SPACES.
     const spaces = Array.from({ length: 998 }, (_, i) => ({
       type: 'space',
@@ -275,6 +311,13 @@ const requests: Record<string, () => Promise<Response>> = {
       `/api/spaces/${privateSpace.space_id}`,
       { visibility: 'public' },
       ada.headers,
+    ),
+  'updateSpace 412': () =>
+    sendJson(
+      'PATCH',
+      `/api/spaces/${space.space_id}`,
+      { title: 'Tea' },
+      { ...ada.headers, 'if-match': '"0-AAAAAAAAAAAAAAAA"' },
     ),
   'renewInvitationCode 409': () =>
     app.fetch(`/api/spaces/${space.space_id}/invitation-code`, {

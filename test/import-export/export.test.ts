@@ -66,6 +66,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     public_spaces: 'The import indexes the spaces.',
     tag_hits: 'The import indexes the spaces.',
     action_counts: 'An import does not use up quotas.',
+    idempotency_keys: 'Clients repeat requests within a day, at the same server.',
     erased_users: 'An export contains nothing of deleted accounts.',
     erased_spaces: 'An export contains nothing of deleted spaces.',
     spaces_to_move: 'The import indexes the spaces.',

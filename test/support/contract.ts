@@ -116,7 +116,8 @@ function responseError(
     return 'the headers RateLimit-* are not declared';
   }
   const type = headers.get('content-type') ?? '';
-  const media = response.content?.[type];
+  if (!response.content) return body === '' && type === '' ? undefined : 'no body is declared';
+  const media = response.content[type];
   if (!media) return `the type ${type} is not declared`;
   if (method === 'HEAD') return undefined;
   const content = JSON.parse(body);

@@ -20,6 +20,7 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   messages: 'stored',
   appreciations: 'stored',
   reports: 'stored',
+  idempotency_keys: 'stored',
   public_spaces: 'index',
   tag_hits: 'index',
   dictionary: 'index',

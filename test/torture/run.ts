@@ -14,6 +14,7 @@ With --postgresql, trials about SQLite's files, and those that do not depend on 
 /** The trials by name, in the order in which they run. */
 const trials: Record<string, () => Promise<Trial>> = {
   kill: async () => (await import('./kill.ts')).kill,
+  repetitions: async () => (await import('./repetitions.ts')).repetitions,
   power: async () => (await import('./power.ts')).power,
   disk: async () => (await import('./disk.ts')).disk,
   backup: async () => (await import('./backup.ts')).backup,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import sharp from 'sharp';
 import * as api from '../../generated/sdk.gen.ts';
 import { draw, remember } from './drawing.ts';
@@ -113,7 +114,13 @@ export function createWrites(state: TrafficState): Writes {
           [`participation ${mark}>${person.mark}`]: 'joined',
           [`read ${mark}>${person.mark}`]: ANY,
         },
-        send: () => api.createSpace({ client, auth: person.token, body: { ...space, tags } }),
+        send: () =>
+          api.createSpace({
+            client,
+            auth: person.token,
+            headers: newKey(),
+            body: { ...space, tags },
+          }),
         onSuccess({ space_id }: { space_id: string }) {
           setId(`space ${mark}`, space_id);
           remember(person.spaces, mark, MAX_REMEMBERED);
@@ -195,7 +202,12 @@ export function createWrites(state: TrafficState): Writes {
       return {
         changes: { [`message ${mark}`]: sent },
         send: () =>
-          api.sendMessage({ client, auth: person.token, body: { ...spaceId(space), text: sent } }),
+          api.sendMessage({
+            client,
+            auth: person.token,
+            headers: newKey(),
+            body: { ...spaceId(space), text: sent },
+          }),
         onSuccess({ message_id }: { message_id: string }) {
           setId(`message ${mark}`, message_id);
           remember(person.messages, mark, MAX_REMEMBERED);
@@ -317,6 +329,9 @@ export function createWrites(state: TrafficState): Writes {
     register,
   };
 }
+
+/** Returns a header. `repetitions.ts` repeats requests with it; here, its row must survive or vanish with the creation. */
+const newKey = () => ({ 'Idempotency-Key': randomUUID() });
 
 function text(beginning: string, words: number): string {
   const drawn = Array.from({ length: words }, () => draw(WORDS));

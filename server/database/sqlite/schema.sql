@@ -50,6 +50,17 @@ CREATE TABLE erased_users (
   user_pk INTEGER PRIMARY KEY REFERENCES users ON DELETE CASCADE
 ) STRICT;
 
+CREATE TABLE idempotency_keys (
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  key_hash TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  created_id TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (user_pk, key_hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_keys_by_creation ON idempotency_keys (created_at);
+
 CREATE TABLE message_changes (
   message_id TEXT PRIMARY KEY,
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
@@ -179,7 +190,7 @@ CREATE TABLE spaces (
   visibility TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
   invitation_code TEXT,
   participant_count INTEGER NOT NULL,
-  created_at TEXT NOT NULL,
+  created_at TEXT NOT NULL, version INTEGER NOT NULL DEFAULT 1,
   CHECK ((invitation_code IS NOT NULL) = (visibility = 'private'))
 ) STRICT;
 

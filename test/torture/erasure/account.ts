@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as api from '../../../generated/sdk.gen.ts';
@@ -9,7 +9,7 @@ import { clientOf, register, type TestUser } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { databaseFile, withDatabase } from '../../support/integrity.ts';
 import { toNdjson } from '../../support/ndjson.ts';
-import { createSpace, sendMessage } from '../../support/spaces.ts';
+import { createSpace } from '../../support/spaces.ts';
 import type { Canaries } from '../canaries.ts';
 
 // The account whose deletion must leave no byte.
@@ -27,6 +27,7 @@ export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
     'sessions.created_at',
     'sessions.last_used_at',
     'reports.created_at',
+    'idempotency_keys.created_at',
   ],
 };
 
@@ -245,7 +246,15 @@ export async function useAccount(
   const path = { space_id };
   await api.updateSpace({ ...authenticated, path, body: { title: 'Renamed', tags: ['baking'] } });
   const text = `To be deleted: ${letters('former text')}`;
-  const { message_id } = await sendMessage({ client }, path, text);
+  const key = randomUUID();
+  add('key_hash', createHash('sha256').update(key).digest('hex'));
+  const { data: message } = await api.sendMessage({
+    ...authenticated,
+    headers: { 'Idempotency-Key': key },
+    body: { space_id, text },
+  });
+  const { message_id } = message;
+  add('created_id', message_id);
   await api.deleteMessage({ ...authenticated, path: { message_id } });
 
   // One report by the account, and one about it.
@@ -272,6 +281,7 @@ export function addGeneratedCanaries(dataDir: string, canaries: Canaries): void 
   const queries = {
     'updated_at of the user': `SELECT updated_at FROM users WHERE pk = (${user})`,
     session_id: `SELECT session_id FROM sessions WHERE user_pk = (${user}) ORDER BY pk`,
+    request_hash: `SELECT request_hash FROM idempotency_keys WHERE user_pk = (${user})`,
     report_id: `SELECT report_id FROM reports WHERE reporter_pk = (${user})`,
     'generated space_id': `SELECT space_id FROM spaces WHERE creator_pk = (${user}) ORDER BY pk DESC`,
   };

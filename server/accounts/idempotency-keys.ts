@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import type { NewRow } from '../database/schema.ts';
+import { DomainError } from '../errors.ts';
+
+/** Minimum time that a key is kept. */
+const LIFETIME_MS = 24 * 3_600_000;
+
+/** Number of keys that one statement deletes, so that other writers do not wait long. */
+const ROWS_PER_STATEMENT = 500;
+
+/** A request to create something once, with a key that its client has chosen. */
+export interface KeyedRequest {
+  key: string;
+  operation: string;
+  body: object;
+}
+
+/** A keyed request as it is stored. */
+export interface KeyClaim {
+  keyHash: string;
+  requestHash: string;
+}
+
+interface Creation<T> {
+  /** Creates something, and calls `claimKey` in the transaction. */
+  create(claim: KeyClaim | null): Promise<T>;
+  /** Returns what an earlier request has created, by its public id. */
+  read(createdId: string): Promise<T>;
+}
+
+/**
+ * Creates something unless an earlier request with the same key has. Then returns what that one created.
+ * @param userPk the sender of the request
+ * @param request null for a request without a key
+ * @throws DomainError `idempotency_key_reused`, `idempotency_key_in_use`
+ */
+export type CreateOnce = <T>(
+  userPk: number,
+  request: KeyedRequest | null,
+  creation: Creation<T>,
+) => Promise<T>;
+
+/** Returns a `CreateOnce`. Requests of other processes with the same key wait for each other, those of this one fail. */
+export function createOnceOn(engine: Engine): CreateOnce {
+  const running = new Set<string>();
+
+  return async (userPk, request, { create, read }) => {
+    if (request === null) return create(null);
+    const claim = claimOf(request);
+    const key = `${userPk} ${claim.keyHash}`;
+    if (running.has(key)) {
+      throw new DomainError(
+        'idempotency_key_in_use',
+        'Another request with this Idempotency-Key is still running. Repeat the request in a second.',
+      );
+    }
+    running.add(key);
+    try {
+      const createdId = await findCreated(engine.db, userPk, claim);
+      if (createdId !== undefined) return await read(createdId);
+      try {
+        return await create(claim);
+      } catch (error) {
+        if (!engine.isUniqueViolation(error)) throw error;
+        // Perhaps another process has claimed the key meanwhile.
+        const otherId = await findCreated(engine.db, userPk, claim);
+        if (otherId === undefined) throw error;
+        return await read(otherId);
+      }
+    } finally {
+      running.delete(key);
+    }
+  };
+}
+
+/** The hash of the request contains the key, so that nobody can guess the text of a deleted message by its hash. */
+function claimOf({ key, operation, body }: KeyedRequest): KeyClaim {
+  const fields = Object.entries(body).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { keyHash: hash(key), requestHash: hash(JSON.stringify([key, operation, fields])) };
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** @throws DomainError `idempotency_key_reused` */
+async function findCreated(
+  db: Database,
+  userPk: number,
+  { keyHash, requestHash }: KeyClaim,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('idempotency_keys')
+    .select(['request_hash', 'created_id'])
+    .where('user_pk', '=', userPk)
+    .where('key_hash', '=', keyHash)
+    .executeTakeFirst();
+  if (row && row.request_hash !== requestHash) {
+    throw new DomainError(
+      'idempotency_key_reused',
+      'You have used this Idempotency-Key with another body or for another operation. Choose a new key for each request that is not a repetition.',
+      [{ pointer: 'Idempotency-Key', message: 'belongs to another request' }],
+    );
+  }
+  return row?.created_id;
+}
+
+/**
+ * Stores the key of a request in the transaction that creates something. Call it before the quotas are counted, so that
+ * a repetition does not exceed them. A unique violation means that another request has claimed the key.
+ * @param claim null for a request without a key
+ */
+export async function claimKey(
+  trx: DatabaseTransaction,
+  userPk: number,
+  claim: KeyClaim | null,
+  createdId: string,
+): Promise<void> {
+  if (claim === null) return;
+  await trx
+    .insertInto('idempotency_keys')
+    .values({
+      user_pk: userPk,
+      key_hash: claim.keyHash,
+      request_hash: claim.requestHash,
+      created_id: createdId,
+      created_at: new Date().toISOString(),
+    } satisfies NewRow<'idempotency_keys'>)
+    .execute();
+}
+
+/** Deletes expired keys. */
+export async function deleteExpiredKeys({ db }: Engine): Promise<void> {
+  const earliest = new Date(Date.now() - LIFETIME_MS).toISOString();
+  while (await deleteKeyBatch(db, sql`created_at <= ${earliest}`));
+}
+
+/**
+ * Deletes a batch of the keys that meet a condition.
+ * @returns false if there are none
+ */
+export async function deleteKeyBatch(
+  db: Database,
+  condition: RawBuilder<unknown>,
+): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM idempotency_keys WHERE (user_pk, key_hash) IN (
+      SELECT user_pk, key_hash FROM idempotency_keys
+      WHERE ${condition} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
+    )`.execute(db);
+  return numAffectedRows !== 0n;
+}

@@ -1,0 +1,18 @@
+import { type Kysely, sql } from 'kysely';
+
+/** Adds the keys of requests that must take effect once. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(db);
+}
+
+const statements = [
+  `CREATE TABLE idempotency_keys (
+    user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+    key_hash TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    created_id TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (user_pk, key_hash)
+  ) STRICT, WITHOUT ROWID`,
+  'CREATE INDEX idempotency_keys_by_creation ON idempotency_keys (created_at)',
+];
