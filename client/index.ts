@@ -1,4 +1,4 @@
-export { type Client, createClient, createConfig } from '../generated/client/index.ts';
+export { type Client, createConfig } from '../generated/client/index.ts';
 export { client } from '../generated/client.gen.ts';
 export * from '../generated/index.ts';
 export {
@@ -6,7 +6,8 @@ export {
   PROBLEM_STATUSES,
   type ProblemCode,
 } from '../generated/problem-codes.gen.ts';
-export { ApiError, SearchError } from './errors.ts';
+export { createClient, withApiErrors } from './api-errors.ts';
+export { ApiError, fieldErrors, SearchError } from './errors.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export { pages } from './pages.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';
