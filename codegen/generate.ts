@@ -18,8 +18,7 @@ const config = {
 
 /**
  * Generates types, a fetch SDK for clients and the server's handler interface from the contract. Also writes the
- * contract as JSON, because parsing YAML takes 150 times as long, and the problem
- * codes.
+ * contract as JSON, because parsing YAML takes 150 times as long, and the problem codes.
  * @param folder its former content is deleted
  */
 export async function generate(folder: string): Promise<void> {
