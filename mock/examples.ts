@@ -34,7 +34,8 @@ export async function openExamples(baseUrl: string) {
       method = '',
       headers: { authorization },
     } = incoming;
-    const url = new URL(incoming.url ?? '', baseUrl);
+    const url = URL.parse(incoming.url ?? '', baseUrl);
+    if (url === null) throw notFound();
     const body = selection ? undefined : await readBody(incoming);
     const request = { method, url, authorization, body };
     const response = await askPrism(request, selection).catch((error) => {
@@ -69,6 +70,9 @@ function problemOf(error: Error & { detail?: string }, selection?: Selection): E
   if (error.name.endsWith('#NO_PATH_MATCHED_ERROR')) return notFound();
   if (error.name.endsWith('#NO_METHOD_MATCHED_ERROR')) {
     return new HttpProblem('method_not_allowed', `${error.detail}.`);
+  }
+  if (error instanceof URIError) {
+    return new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   }
   if (selection === undefined) return error;
   const { code, example } = selection;

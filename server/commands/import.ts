@@ -74,8 +74,8 @@ interface Input {
   chunks: AsyncIterable<string | Buffer>;
 }
 
-async function openInput(file: string, { input }: Terminal): Promise<Input> {
-  if (file === '-') return { name: 'Standard input', chunks: input };
+async function openInput(file: string, terminal: Terminal): Promise<Input> {
+  if (file === '-') return { name: 'Standard input', chunks: terminal.input };
   const handle = await open(file).catch((error) => throwReadError(file, error));
   return { name: file, chunks: handle.createReadStream() };
 }

@@ -62,17 +62,15 @@ const MAX_POINTER_LENGTH = 200;
  * Returns the problem of a request with invalid values.
  * @param pointers the invalid values; only the first 20 are reported
  */
-export function invalidValues(
-  pointers: readonly Pointer[],
-  code: ProblemCode = 'invalid_request',
-): HttpProblem {
+export function invalidValues(pointers: readonly Pointer[]): HttpProblem {
   const reported = pointers
     .slice(0, MAX_REPORTED_ERRORS)
     .map(({ pointer, message }) => ({ pointer: shorten(pointer), message }));
   const summary = reported
     .map(({ pointer, message }) => `${nameIn(pointer)} ${message}`)
     .join('; ');
-  return new HttpProblem(code, `The request is invalid: ${summary}.`, { pointers: reported });
+  const detail = `The request is invalid: ${summary}.`;
+  return new HttpProblem('invalid_request', detail, { pointers: reported });
 }
 
 /** Names of unknown fields can be as long as the whole body. */

@@ -169,7 +169,7 @@ test.each([
   ['check-usernames', []],
   ['compact', []],
 ])('%s %j prints one line if the database is damaged', async (script, args) => {
-  const DATA_DIR = join(folder, `damaged-${script.slice(''.length)}`);
+  const DATA_DIR = join(folder, `damaged-${script}`);
   expect(await run('import', ['-'], { DATA_DIR }, lines)).toMatchObject({ code: 0 });
   const file = join(DATA_DIR, 'space-service.sqlite');
   for (const table of ['users', 'erased_users']) damageTable(file, table);

@@ -112,6 +112,8 @@ describe('The mock responds like the server, or with success, to', () => {
   test.each([
     ['GET', '/api/unknown'],
     ['DELETE', '/api/spaces'],
+    ['GET', '/api/spaces/tag/50%'],
+    ['GET', '//'],
   ])('%s %s', async (method, path) => {
     expect(await send(mock.url + path, { method })).toEqual(
       await send(server.url + path, { method }),
