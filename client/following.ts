@@ -69,7 +69,7 @@ export async function* followMessages({
       yield { items, changed_items, deleted_message_ids, newer_cursor };
     } else {
       // A stopping server responds early. Another one may not serve yet.
-      await sleep(startedAt + MIN_RETRY_DELAY_MS - Date.now(), signal);
+      await sleep(Math.max(0, startedAt + MIN_RETRY_DELAY_MS - Date.now()), signal);
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../generated/types.gen.ts';
 import { contract } from '../server/contract.ts';
 import type { Pointer } from '../server/errors.ts';
@@ -56,6 +57,13 @@ export async function openExamples(baseUrl: string) {
     if (url.searchParams.has('cursor')) headers.delete('link');
     const page = response.body as { next_cursor?: string | null };
     if (page.next_cursor !== undefined) page.next_cursor = cursorIn(headers.get('link'));
+    const after = url.searchParams.get('after');
+    if (after !== null && status === 200) {
+      // Nothing happens in the examples. Otherwise, a client that follows a space would repeat its request at once.
+      Object.assign(page, { items: [], next_cursor: null, newer_cursor: after });
+      headers.delete('link');
+      await sleep(1000 * Number(url.searchParams.get('wait')));
+    }
     if (url.searchParams.get('as_typed') === 'true') headers.delete('answered-query');
     return { status, headers: Object.fromEntries(headers), body: JSON.stringify(response.body) };
   };

@@ -130,8 +130,8 @@ const readEverything = async ({ headers }: TestUser) => {
   for (const operation of operations.filter(({ method }) => method === 'GET')) {
     for (const path of pathsWith(operation, values)) {
       const response = await app.fetch(path, { headers });
-      // The id in a problem is random.
-      const text = (await response.text()).replace(/"request_id":"[^"]*"/, '');
+      // The id in a problem is random. Readers who follow a space learn of each step, so their position changes.
+      const text = (await response.text()).replace(/"(request_id|newer_cursor)":"[^"]*"/g, '');
       responses.push({ operation: operation.operationId, status: response.status, text });
     }
   }
@@ -159,7 +159,7 @@ const view = async () => {
     await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } }),
     await api.getSpace({ client, path: { space_id: foreign.space_id } }),
     await api.getProfile({ client }),
-  ].map(({ data }) => data);
+  ].map(({ data }) => (data && 'newer_cursor' in data ? { ...data, newer_cursor: '' } : data));
   const statuses = [
     await api.getSpace({ client, path: { space_id: own.space_id } }),
     await api.joinSpace({ client, path: { space_id: own.space_id }, body: {} }),

@@ -92,6 +92,7 @@ export const following: Trial = {
         servers[index] = await start();
       }
       await Promise.all(writing);
+      const writtenAt = performance.now();
 
       const listed: Message[] = [];
       const client = anyServer();
@@ -104,12 +105,13 @@ export const following: Trial = {
       while (seen.some((ids) => ids.at(-1) !== expected.at(-1)) && performance.now() < deadline) {
         await sleep(100);
       }
+      const catchUpMs = Math.round(performance.now() - writtenAt);
       stopping.abort();
       await reading;
       for (const ids of seen) assert.deepEqual(ids, expected);
       const stored = new Set(expected);
       assert(acknowledged.every((id) => stored.has(id)));
-      return `${kills} kills; ${WRITERS} writers sent ${acknowledged.length} messages, and ${expected.length - acknowledged.length} without a response; each of ${READERS} readers got all of them once`;
+      return `${kills} kills; ${WRITERS} writers sent ${acknowledged.length} messages, and ${expected.length - acknowledged.length} without a response; each of ${READERS} readers got all of them once, the last one within ${catchUpMs} ms`;
     } finally {
       for (const server of servers) await server[Symbol.asyncDispose]();
       await rm(dataDir, { recursive: true });
