@@ -1352,6 +1352,27 @@ const problem58: ResponseExample<types.Problem> = {
 };
 
 const problem59: ResponseExample<types.Problem> = {
+  "status": 404,
+  "headers": {
+    "Content-Type": "application/problem+json"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Not Found",
+    "status": 404,
+    "detail": "There is no such space, or it is private and has another invitation code.",
+    "code": "space_not_found",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "pointer": "/invitation_code",
+        "message": "is not the code of a space with this id"
+      }
+    ]
+  }
+};
+
+const problem60: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1367,7 +1388,7 @@ const problem59: ResponseExample<types.Problem> = {
   }
 };
 
-const problem60: ResponseExample<types.Problem> = {
+const problem61: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1383,7 +1404,7 @@ const problem60: ResponseExample<types.Problem> = {
   }
 };
 
-const problem61: ResponseExample<types.Problem> = {
+const problem62: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1404,7 +1425,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1420,7 +1441,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1441,7 +1462,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1457,7 +1478,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem66: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1473,7 +1494,7 @@ const problem65: ResponseExample<types.Problem> = {
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem67: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1494,7 +1515,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1510,7 +1531,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1531,7 +1552,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1547,7 +1568,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json"
@@ -1815,6 +1836,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "session_id": "5d0c1c54-52a0-4f7e-9f0b-6f3a1f0e9b7d",
             "created_at": "2026-03-01T09:30:00.000Z",
             "last_used_at": "2026-03-04T18:12:45.120Z",
+            "device_name": "Firefox on Ada's laptop",
             "is_current": true
           }
         ],
@@ -2015,6 +2037,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "session_id": "5d0c1c54-52a0-4f7e-9f0b-6f3a1f0e9b7d",
             "created_at": "2026-03-01T09:30:00.000Z",
             "last_used_at": "2026-03-04T18:12:45.120Z",
+            "device_name": "Firefox on Ada's laptop",
             "is_current": true
           }
         ],
@@ -2698,9 +2721,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem57,
       unauthenticated: problem7,
       removed_from_space: problem58,
-      space_not_found: problem39,
+      space_not_found: problem59,
       request_timeout: problem10,
-      quota_exceeded: problem59,
+      quota_exceeded: problem60,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -2725,7 +2748,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem50,
       unauthenticated: problem7,
       space_not_found: problem39,
-      creator_cannot_leave: problem60,
+      creator_cannot_leave: problem61,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2774,9 +2797,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem61,
+      invalid_request: problem62,
       unauthenticated: problem7,
-      not_a_participant: problem62,
+      not_a_participant: problem63,
       space_not_found: problem39,
       message_not_found: problem46,
       request_timeout: problem10,
@@ -2815,7 +2838,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem63,
+      invalid_request: problem64,
       unauthenticated: problem7,
       message_not_found: problem46,
       too_many_requests: problem3,
@@ -2837,9 +2860,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem63,
+      invalid_request: problem64,
       unauthenticated: problem7,
-      not_message_author: problem64,
+      not_message_author: problem65,
       message_not_found: problem46,
       headers_too_large: problem4,
       internal: problem5,
@@ -2870,9 +2893,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem63,
+      invalid_request: problem64,
       unauthenticated: problem7,
-      own_message: problem65,
+      own_message: problem66,
       message_not_found: problem46,
       too_many_requests: problem3,
       headers_too_large: problem4,
@@ -2904,7 +2927,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem63,
+      invalid_request: problem64,
       unauthenticated: problem7,
       message_not_found: problem46,
       headers_too_large: problem4,
@@ -2932,9 +2955,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem66,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      user_not_found: problem67,
+      user_not_found: problem68,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2954,11 +2977,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem68,
+      invalid_request: problem69,
       unauthenticated: problem7,
       space_not_found: problem39,
       request_timeout: problem10,
-      too_many_reports: problem69,
+      too_many_reports: problem70,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -2980,11 +3003,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem68,
+      invalid_request: problem69,
       unauthenticated: problem7,
       message_not_found: problem46,
       request_timeout: problem10,
-      too_many_reports: problem69,
+      too_many_reports: problem70,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -3014,9 +3037,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem50,
       unauthenticated: problem7,
       not_space_creator: problem43,
-      participant_not_found: problem70,
+      participant_not_found: problem71,
       space_not_found: problem39,
-      creator_cannot_leave: problem60,
+      creator_cannot_leave: problem61,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,

@@ -423,6 +423,10 @@ export type SessionSummary = {
      */
     last_used_at: string;
     /**
+     * The name that the client sent when it started the session. `null` if it sent none.
+     */
+    device_name: string | null;
+    /**
      * Whether this is the session that sent the request
      */
     is_current: boolean;
@@ -627,6 +631,7 @@ export type Registration = {
     username: Username;
     email: Email;
     password: NewPassword;
+    device_name?: DeviceName;
 };
 
 /**
@@ -635,6 +640,7 @@ export type Registration = {
 export type Credentials = {
     email: Email;
     password: Password;
+    device_name?: DeviceName;
 };
 
 /**
@@ -726,6 +732,13 @@ export type NewPassword = string;
  * The current password of the account
  */
 export type Password = string;
+
+/**
+ * How the list of sessions names this one, such as `Firefox on Ada's laptop`: one line of at most 64 code points;
+ * not blank; no control characters. White space around it is removed. Optional.
+ *
+ */
+export type DeviceName = string | null;
 
 /**
  * One line of at most 120 code points; not blank; no control characters, such as tabs. White space around it is
@@ -2266,8 +2279,8 @@ export type JoinSpaceErrors = {
      */
     403: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
-     * its creator.
+     * The space does not exist, or it is private and the invitation code is missing or wrong, or the operator has
+     * suspended its creator.
      *
      */
     404: Problem;

@@ -139,6 +139,7 @@ export const zSessionSummary = z.object({
     session_id: z.string(),
     created_at: z.iso.datetime(),
     last_used_at: z.iso.datetime(),
+    device_name: z.string().nullable(),
     is_current: z.boolean()
 });
 
@@ -283,15 +284,6 @@ export const zEmail = z.string().max(254).regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~
 export const zNewPassword = z.string().min(8).max(256).regex(/^[^\x00]+$/);
 
 /**
- * A new account.
- */
-export const zRegistration = z.object({
-    username: zUsername,
-    email: zEmail,
-    password: zNewPassword
-});
-
-/**
  * The current password of the account
  */
 export const zPassword = z.string().min(1).max(256).regex(/^[^\x00]+$/);
@@ -305,11 +297,29 @@ export const zPasswordChange = z.object({
 });
 
 /**
+ * How the list of sessions names this one, such as `Firefox on Ada's laptop`: one line of at most 64 code points;
+ * not blank; no control characters. White space around it is removed. Optional.
+ *
+ */
+export const zDeviceName = z.string().min(1).max(64).regex(/^[\s\x0b]*[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*$/).nullable();
+
+/**
+ * A new account.
+ */
+export const zRegistration = z.object({
+    username: zUsername,
+    email: zEmail,
+    password: zNewPassword,
+    device_name: zDeviceName.optional()
+});
+
+/**
  * The email address and the password of an account.
  */
 export const zCredentials = z.object({
     email: zEmail,
-    password: zPassword
+    password: zPassword,
+    device_name: zDeviceName.optional()
 });
 
 /**

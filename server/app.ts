@@ -165,6 +165,8 @@ async function serveOperations(
           checkBody(operation),
         ],
         config: { operation },
+        // Its handler adds errors that the schema does not find.
+        attachValidation: operationId === 'register',
       };
     },
   });

@@ -343,6 +343,9 @@ export const deleteAccountMutation = (options?: Partial<Options<DeleteAccountDat
  * Creates an account and starts its first session. Returns 409 if the username is taken or reserved,
  * or if the email address is taken. Returns 403 if the server does not accept registrations.
  *
+ * If several values are invalid, `errors` points to each, and `code` is `invalid_request`. Whether the username
+ * and the email address are taken is checked one after the other.
+ *
  * Rate limit: 60 requests per client IP address per minute. Requests that return 400 do not count.
  *
  */
@@ -806,7 +809,8 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
  * Makes the caller a participant in a space. Has no effect if the caller already is one.
  *
  * A private space requires its `invitation_code`, which only the space's creator can read. Returns 404
- * if the code is missing or wrong, as if the space did not exist. Returns 403 if the creator of the space
+ * if the code is missing or wrong, as if the space did not exist. If a code was sent, `errors` points to
+ * it in both cases. Returns 403 if the creator of the space
  * has removed the caller.
  *
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.

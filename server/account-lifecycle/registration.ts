@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { Registration } from '../../generated/types.gen.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
-import { chooseUsername, usernameErrorOf } from '../accounts/username-availability.ts';
+import { parseUsername } from '../accounts/username.ts';
+import { assertUsernameAvailable, usernameErrorOf } from '../accounts/username-availability.ts';
+import { parseDeviceName } from '../auth/device-name.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
 import { type OpenedSession, openSession } from '../auth/sessions.ts';
 import type { Config, Quotas } from '../config.ts';
@@ -13,12 +16,12 @@ import { DomainError } from '../errors.ts';
 /**
  * Creates an account and opens its first session.
  * @throws DomainError `registration_closed`; `username_…`, `email_…` or `password_…` if a value is invalid, reserved or
- *   taken
+ *   taken; `invalid_request` if several are invalid
  */
 export async function register(
   { engine, quotas }: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
   { isRegistrationOpen }: Pick<Config, 'isRegistrationOpen'>,
-  { username, email, password }: { username: string; email: string; password: string },
+  registration: Registration,
 ): Promise<OpenedSession> {
   if (!isRegistrationOpen) {
     throw new DomainError(
@@ -26,9 +29,13 @@ export async function register(
       'This server does not accept registrations. Ask its operator for an account.',
     );
   }
-  const { name, key, skeleton } = await chooseUsername(engine.db, username);
+  const { username, email, password } = registration;
+  // First, so that a look-alike in mixed scripts is reported as taken rather than as malformed.
+  await assertUsernameAvailable(engine.db, username);
+  assertValid(registration);
+  const { name, key, skeleton } = parseUsername(username);
   const parsedEmail = parseEmail(email);
-  checkNewPassword(password, { username, email }, '/password');
+  const deviceName = parseDeviceName(registration.device_name);
   await assertEmailAvailable(engine, parsedEmail.key);
   const passwordHash = await hashPassword(password);
 
@@ -55,7 +62,7 @@ export async function register(
         } satisfies NewRow<'users'>)
         .returning('pk')
         .executeTakeFirstOrThrow();
-      return openSession(trx, pk, quotas);
+      return openSession(trx, pk, deviceName, quotas);
     });
     return { userId, token };
   } catch (error) {
@@ -63,6 +70,42 @@ export async function register(
     if (engine.isUniqueViolation(error)) await assertEmailAvailable(engine, parsedEmail.key);
     throw usernameErrorOf(engine, error);
   }
+}
+
+/** Returns an error for each value that is invalid by itself. */
+export function findInvalidValues({
+  username,
+  email,
+  password,
+  device_name,
+}: Registration): DomainError[] {
+  const checks = [
+    () => parseUsername(username),
+    () => parseEmail(email),
+    () => checkNewPassword(password, { username, email }, '/password'),
+    () => parseDeviceName(device_name),
+  ];
+  return checks.flatMap((check) => {
+    try {
+      check();
+      return [];
+    } catch (error) {
+      if (error instanceof DomainError) return [error];
+      throw error;
+    }
+  });
+}
+
+function assertValid(registration: Registration): void {
+  const errors = findInvalidValues(registration);
+  if (errors.length > 1) {
+    throw new DomainError(
+      'invalid_request',
+      errors.map(({ message }) => message).join(' '),
+      errors.flatMap(({ pointers }) => pointers),
+    );
+  }
+  for (const error of errors) throw error;
 }
 
 async function assertEmailAvailable(engine: Engine, key: string): Promise<void> {

@@ -17,7 +17,7 @@ export async function chooseUsername(
   userPk?: number,
 ): Promise<Username> {
   // First, so that a look-alike in mixed scripts is reported as taken rather than as malformed.
-  await assertAvailable(db, text, userPk);
+  await assertUsernameAvailable(db, text, userPk);
   return parseUsername(text);
 }
 
@@ -26,10 +26,15 @@ export function usernameErrorOf(engine: Engine, error: unknown): unknown {
   return engine.isUniqueViolation(error) ? usernameTaken() : error;
 }
 
-async function assertAvailable(
+/**
+ * Rejects a username that is reserved, taken, or looks like a taken one.
+ * @param userPk see `chooseUsername`
+ * @throws DomainError `username_taken`, `username_reserved`
+ */
+export async function assertUsernameAvailable(
   db: Database,
   text: string,
-  userPk: number | undefined,
+  userPk?: number,
 ): Promise<void> {
   assertNotReserved(text);
   const skeleton = usernameSkeleton(text);

@@ -3,6 +3,7 @@ import type { Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import { parseDeviceName } from './device-name.ts';
 import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts';
 import { HashReplacedError, retryReplacedHash } from './replaced-hashes.ts';
 import { type OpenedSession, openSession } from './sessions.ts';
@@ -14,20 +15,26 @@ interface LoginResources {
 
 /**
  * Verifies a password and opens a session. An unknown email address takes as long as a wrong password.
- * @throws DomainError `credentials_incorrect`; `account_suspended`, only if the password is correct
+ * @throws DomainError `invalid_request`; `credentials_incorrect`; `account_suspended`, only if the password is correct
  */
 export function login(
   resources: LoginResources,
   email: string,
   password: string,
+  device?: string | null,
 ): Promise<OpenedSession> {
-  return retryReplacedHash(() => attemptLogin(resources, email, password), credentialsIncorrect);
+  const deviceName = parseDeviceName(device);
+  return retryReplacedHash(
+    () => attemptLogin(resources, email, password, deviceName),
+    credentialsIncorrect,
+  );
 }
 
 async function attemptLogin(
   { engine, quotas }: LoginResources,
   email: string,
   password: string,
+  deviceName: string | null,
 ): Promise<OpenedSession> {
   const account = await engine.db
     .selectFrom('users')
@@ -50,7 +57,7 @@ async function attemptLogin(
       .executeTakeFirst();
     if (!updated) throw new HashReplacedError();
     if (updated.suspended_at !== null) throw accountSuspended();
-    return openSession(trx, account.pk, quotas);
+    return openSession(trx, account.pk, deviceName, quotas);
   });
   return { userId: account.user_id, token };
 }

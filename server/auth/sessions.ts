@@ -4,6 +4,7 @@ import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { columnOf, prepareReadMany } from '../database/prepared.ts';
+import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
@@ -34,6 +35,7 @@ const LAST_USED_INTERVAL_SECONDS = 3600;
 export async function openSession(
   trx: DatabaseTransaction,
   userPk: number,
+  deviceName: string | null,
   { maxSessions }: Pick<Quotas, 'maxSessions'>,
 ): Promise<string> {
   const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
@@ -46,7 +48,8 @@ export async function openSession(
       user_pk: userPk,
       created_at: now,
       last_used_at: now,
-    })
+      device_name: deviceName,
+    } satisfies NewRow<'sessions'>)
     .returning('pk')
     .executeTakeFirstOrThrow();
   // Never ends the new session. If a clock was ahead when the others were used, the new one would seem to be the least
@@ -147,7 +150,7 @@ export async function listSessions(
   const now = Date.now();
   const query = db
     .selectFrom('sessions')
-    .select(['pk', 'session_id', 'created_at', 'last_used_at'])
+    .select(['pk', 'session_id', 'created_at', 'last_used_at', 'device_name'])
     .where('user_pk', '=', userPk)
     .where('last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
     .where('created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds));

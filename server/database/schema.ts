@@ -80,6 +80,8 @@ interface Sessions {
   user_pk: number;
   created_at: string;
   last_used_at: string;
+  /** Sent by the client that opened the session, if it did. */
+  device_name: string | null;
 }
 
 export interface Spaces {

@@ -1,6 +1,6 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
-import type { Session } from '../../generated/types.gen.ts';
-import { register } from '../account-lifecycle/registration.ts';
+import type { Registration, Session } from '../../generated/types.gen.ts';
+import { findInvalidValues, register } from '../account-lifecycle/registration.ts';
 import { emailKey } from '../accounts/email.ts';
 import { login } from '../auth/login.ts';
 import {
@@ -14,7 +14,24 @@ import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
 import { readPageBody } from '../http/pages.ts';
+import { invalidValues } from '../http/problems.ts';
 import { withAdditionalLimit, withLoginDelay, withRateLimit } from '../http/rate-limits.ts';
+import { explainValidation } from '../http/validation.ts';
+
+/** Adds the values that break only rules beyond the schema, so that a form can show all errors at once. */
+function allInvalidValues(error: Error, body: Registration): Error {
+  const problem = explainValidation(error);
+  const values = [body?.username, body?.email, body?.password, body?.device_name ?? ''];
+  if (!problem || !values.every(isString)) return error;
+  const known = new Set(problem.pointers.map(({ pointer }) => pointer));
+  const others = findInvalidValues(body).flatMap(({ pointers }) => pointers);
+  return invalidValues([
+    ...problem.pointers,
+    ...others.filter(({ pointer }) => !known.has(pointer)),
+  ]);
+}
+
+const isString = (value: unknown) => typeof value === 'string';
 
 export function authHandlers(context: Context) {
   const { config, engine, rateLimits } = context;
@@ -26,6 +43,7 @@ export function authHandlers(context: Context) {
   });
   return {
     register: async (request, reply) => {
+      if (request.validationError) throw allInvalidValues(request.validationError, request.body);
       const session = await withRateLimit(rateLimits.register, clientKey(request), reply, () =>
         register(context, config, request.body),
       );
@@ -33,11 +51,11 @@ export function authHandlers(context: Context) {
     },
 
     login: async (request, reply) => {
-      const { email, password } = request.body;
+      const { email, password, device_name } = request.body;
       const account = emailKey(email);
       const attempt = () =>
         withAdditionalLimit(rateLimits.loginFromNetwork, `${account} ${networkKey(request)}`, () =>
-          withLoginDelay(context, account, () => login(context, email, password)),
+          withLoginDelay(context, account, () => login(context, email, password, device_name)),
         );
       const key = `${account} ${clientKey(request)}`;
       const session = await withRateLimit(rateLimits.login, key, reply, attempt);

@@ -33,10 +33,12 @@ export async function joinSpace(
   return transactOnIndex(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
-    const space = await findAnySpace(trx, caller, spaceId);
+    // The same error for a wrong code and an unknown space, so that it does not tell whether a private space exists.
+    const notFound = invitationCode === undefined ? spaceNotFound : invitationRejected;
+    const space = await findAnySpace(trx, caller, spaceId, notFound);
     if (!space.isParticipant) {
       if (space.visibility === 'private' && space.invitationCode !== invitationCode) {
-        throw spaceNotFound();
+        throw notFound();
       }
       await assertNotRemoved(trx, space.pk, caller.userPk);
       await assertParticipationQuota(trx, quotas, caller);
@@ -61,6 +63,14 @@ export async function joinSpace(
     }
     return describeParticipation(trx, avatars, caller, space.pk);
   });
+}
+
+function invitationRejected(): DomainError {
+  return new DomainError(
+    'space_not_found',
+    'There is no such space, or it is private and has another invitation code.',
+    [{ pointer: '/invitation_code', message: 'is not the code of a space with this id' }],
+  );
 }
 
 async function assertNotRemoved(trx: Database, spacePk: number, userPk: number): Promise<void> {

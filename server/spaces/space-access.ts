@@ -113,12 +113,14 @@ export async function isPublicSpace({ db }: Engine, spaceId: string): Promise<bo
 
 /**
  * Finds a space even if it is private and the caller does not participate. The spaces of suspended creators are hidden.
+ * @param notFound returns the error to throw
  * @throws DomainError `space_not_found`
  */
 export async function findAnySpace(
   db: Database,
   caller: Caller | null,
   spaceId: string,
+  notFound = spaceNotFound,
 ): Promise<FoundSpace> {
   const row = await db
     .selectFrom('spaces')
@@ -143,7 +145,7 @@ export async function findAnySpace(
     .where('spaces.space_id', '=', spaceId)
     .where('users.suspended_at', 'is', null)
     .executeTakeFirst();
-  if (!row) throw spaceNotFound();
+  if (!row) throw notFound();
   return { ...row, isParticipant: row.joinedAt !== null };
 }
 

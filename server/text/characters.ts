@@ -23,6 +23,24 @@ export const CONTROLS_AND_LINE_SEPARATORS = /[\p{Cc}\u2028\u2029]/v;
 const CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS = /[\p{Cc}--[\n\r\t]]/v;
 
 /**
+ * Returns a line of text without surrounding white space.
+ * @param subject begins the error message, such as `A title`
+ * @param pointer JSON pointer to the text in the request
+ * @throws DomainError `invalid_request`
+ */
+export function parseLine(text: string, subject: string, pointer: string): string {
+  const line = text.trim();
+  if (isBlank(line) || CONTROLS_AND_LINE_SEPARATORS.test(line)) {
+    throw new DomainError(
+      'invalid_request',
+      `${subject} is one line that is not blank. Control characters are not accepted.`,
+      [{ pointer, message: 'is blank or has control characters' }],
+    );
+  }
+  return line;
+}
+
+/**
  * Rejects a blank text, and control characters other than line breaks and tabs.
  * @param subject begins the error message, such as `A message`
  * @param pointer JSON pointer to the text in the request

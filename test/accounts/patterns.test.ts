@@ -5,6 +5,7 @@ import { parseBio } from '../../server/accounts/bio.ts';
 import { parseEmail } from '../../server/accounts/email.ts';
 import { normalizePassword } from '../../server/accounts/password.ts';
 import { parseUsername } from '../../server/accounts/username.ts';
+import { parseDeviceName } from '../../server/auth/device-name.ts';
 import { componentSchema } from '../../server/contract.ts';
 import { openCursor, sealCursor } from '../../server/http/cursors.ts';
 import { assertMessageText } from '../../server/messages/message-text.ts';
@@ -31,6 +32,12 @@ const texts: [string, TextSchema | undefined, (text: string) => unknown, string[
   ],
   ['an email address', componentSchema('Email'), parseEmail, ['ada', 'a b@c', 'a@b.', 'é@b.c']],
   ['a bio', componentSchema('BioChange', 'bio'), parseBio, ['a\0', 'a\tb', 'a\rb', '\x9f']],
+  [
+    'the name of a device',
+    componentSchema('DeviceName'),
+    parseDeviceName,
+    ['a\0b', ' ', 'a\x1bb', '\n\t', 'a\tb', 'a\nb'],
+  ],
   [
     'a title',
     componentSchema('SpaceTitle'),

@@ -324,6 +324,8 @@ const requests: Record<string, () => Promise<Response>> = {
       method: 'POST',
       headers: ada.headers,
     }),
+  'joinSpace 404': () =>
+    sendJson('PUT', '/api/participations/unknown', { invitation_code: 'wrong' }, bob.headers),
   'joinSpace 403': async () => {
     const removed = await app.register();
     await joinSpace(removed, space);

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Registration } from '../../generated/types.gen.ts';
+import type { Problem, Registration } from '../../generated/types.gen.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
@@ -134,6 +134,36 @@ describe('register', () => {
     const { error } = await register(registration);
     const field = Object.keys(registration).at(-1);
     expect(error).toMatchObject({ status: 400, code, errors: [{ pointer: `/${field}` }] });
+  });
+
+  test.each<[string, Partial<Registration>]>([
+    ['only rules beyond the schema', { username: 'zеbra', password: 'Password1' }],
+    ['the schema, too', { username: ' zebra', email: 'somewhere', password: '7 chars' }],
+    ['the schema only once', { username: 'z', password: 'password', device_name: ' ' }],
+  ])('points to all invalid values at once, if they break %s', async (_, registration) => {
+    const { error } = await register(registration);
+    expect(error).toMatchObject({ status: 400, code: 'invalid_request' });
+    const fields = Object.keys(registration).map((field) => `/${field}`);
+    expect((error as Problem).errors.map(({ pointer }) => pointer).sort()).toEqual(fields.sort());
+  });
+
+  test('rejects missing fields, and fields of another type', async () => {
+    const valid = { username: 'a', email: 'a@b.c', password: 'a long road' };
+    for (const body of [
+      {},
+      { ...valid, password: 5 },
+      { ...valid, device_name: 5 },
+      [],
+      null,
+      'a',
+    ]) {
+      const response = await app.fetch('/api/auth/register', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      expect(response.status).toBe(400);
+    }
   });
 
   test('keeps username and email address available after a rejected attempt', async () => {

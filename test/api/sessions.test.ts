@@ -258,6 +258,7 @@ describe('listSessions', () => {
       session_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       created_at: expect.any(String),
       last_used_at: expect.any(String),
+      device_name: null,
     };
     expect(sessions).toEqual([
       { ...session, is_current: false },
@@ -269,6 +270,33 @@ describe('listSessions', () => {
       expect(text).not.toContain(secret);
     }
   });
+
+  test('returns the name of the device that the client sent when it started the session', async () => {
+    const body = {
+      username: 'fay',
+      email: 'fay@example.com',
+      password: 'correct horse battery',
+      device_name: ' Fay’s phone\t',
+    };
+    const client = app.client();
+    const { data } = await api.register({ client, body, throwOnError: true });
+    const { username: _, ...credentials } = { ...body, device_name: '笔记本电脑' };
+    await api.login({ client, body: credentials, throwOnError: true });
+    const names = (await list(data.access_token)).map(({ device_name }) => device_name);
+    expect(names).toEqual(['笔记本电脑', 'Fay’s phone']);
+  });
+
+  test.each(['', ' ', 'a\nb', 'a'.repeat(65)])(
+    'rejects the device name %j',
+    async (device_name) => {
+      const { email, password } = alice;
+      const call = api.login({ client: app.client(), body: { email, password, device_name } });
+      expect((await call).error).toMatchObject({
+        code: 'invalid_request',
+        errors: [{ pointer: '/device_name' }],
+      });
+    },
+  );
 
   test('omits expired sessions', async () => {
     const dora = await app.register('dora');

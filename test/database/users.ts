@@ -33,6 +33,7 @@ export async function insertSession(db: Database, userPk: number): Promise<numbe
       user_pk: userPk,
       created_at: time,
       last_used_at: time,
+      device_name: null,
     })
     .returning('pk')
     .executeTakeFirstOrThrow();

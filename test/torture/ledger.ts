@@ -217,6 +217,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'users.is_verified',
     'users.suspended_at',
     'sessions.token_hash',
+    'sessions.device_name',
   ],
   'Checked by the trial of repetitions, which sends keys.': [
     'idempotency_keys.key_hash',

@@ -158,7 +158,7 @@ CREATE TABLE sessions (
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   created_at TEXT NOT NULL,
   last_used_at TEXT NOT NULL
-) STRICT;
+, device_name TEXT) STRICT;
 
 CREATE INDEX sessions_by_creation ON sessions (created_at);
 

@@ -111,7 +111,7 @@ describe('With concurrent requests to two processes,', () => {
     const { pk } = await find.executeTakeFirstOrThrow();
     for (let round = 0; round < 5; round += 1) {
       const open = ({ context }: TestApp) =>
-        transact(context.engine, (trx) => openSession(trx, pk, { maxSessions: 3 }));
+        transact(context.engine, (trx) => openSession(trx, pk, null, { maxSessions: 3 }));
       await race(
         'sessions',
         [first, second, first, second].map((app) => () => open(app)),

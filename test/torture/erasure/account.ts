@@ -227,7 +227,10 @@ export async function useAccount(
 ): Promise<Omit<TestUser, 'username' | 'headers'>> {
   const { letters, add } = canaries;
   const email = `${letters('email')}@example.org`;
-  const login = { client: clientOf(url), body: { email, password: PASSWORD } };
+  const login = {
+    client: clientOf(url),
+    body: { email, password: PASSWORD, device_name: letters('device_name') },
+  };
   await api.login({ ...login, throwOnError: true });
   const { data } = await api.login({ ...login, throwOnError: true });
   const { access_token: token, user_id: userId } = data;

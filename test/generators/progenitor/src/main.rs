@@ -60,6 +60,7 @@ fn registration(name: &str) -> Outcome<types::Registration> {
         email: format!("{username}@example.com").parse()?,
         username: username.parse()?,
         password: PASSWORD.parse()?,
+        device_name: None,
     })
 }
 
@@ -199,6 +200,7 @@ async fn main() -> Outcome<()> {
     let credentials = types::Credentials {
         email: "veteran@example.com".parse()?,
         password: PASSWORD.parse()?,
+        device_name: None,
     };
     let veteran = signed_in(&*anyone.login(&credentials).await?)?;
     let profile = veteran.get_profile().await?;
@@ -263,6 +265,7 @@ async fn main() -> Outcome<()> {
     let old_credentials = types::Credentials {
         email: format!("author-{run}@example.com").parse()?,
         password: PASSWORD.parse()?,
+        device_name: None,
     };
     let result = anyone.login(&old_credentials).await;
     expect_problem(result, 401, "credentials_incorrect").await?;
