@@ -77,6 +77,14 @@ export interface Response {
   'x-problem-codes'?: string[];
   headers?: Record<string, Header>;
   content?: Record<string, Media>;
+  links?: Record<string, Link>;
+}
+
+/** How another operation can use the response. */
+export interface Link {
+  operationId: string;
+  /** Runtime expressions by parameter, such as `$response.body#/space_id`. */
+  parameters: Record<string, string>;
 }
 
 export interface Header {

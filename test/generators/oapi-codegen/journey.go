@@ -134,7 +134,7 @@ func main() {
 			Visibility:  api.Public,
 			Tags:        []string{tag, "выпечка"},
 		}
-		created := unwrap(author.CreateSpaceWithResponse(ctx, creation))
+		created := unwrap(author.CreateSpaceWithResponse(ctx, nil, creation))
 		space := value(created.JSON201, created.Body)
 		expect(space.Title == creation.Title && space.Description == creation.Description, "space", space)
 		expect(space.Visibility == api.Public && space.InvitationCode == nil, "space", space)
@@ -176,14 +176,14 @@ func main() {
 
 	// Join without a body, and send a message.
 	spaceID := newestFirst[2]
-	sent := unwrap(reader.SendMessageWithResponse(ctx, api.MessageCreation{SpaceId: spaceID, Text: "Привет"}))
+	sent := unwrap(reader.SendMessageWithResponse(ctx, nil, api.MessageCreation{SpaceId: spaceID, Text: "Привет"}))
 	expectProblem(sent.ApplicationproblemJSON403, sent.Body, 403, "not_a_participant")
 	joined := unwrap(reader.JoinSpaceWithBodyWithResponse(ctx, spaceID, "application/json", http.NoBody))
 	participation := value(joined.JSON200, joined.Body)
 	expect(participation.Space.SpaceId == spaceID, "participation", participation)
 	expect(participation.Space.ParticipantCount == 2 && isRecent(participation.JoinedAt), "participation", participation)
 	text := "Привет, мир! 👋\nДва"
-	sent = unwrap(reader.SendMessageWithResponse(ctx, api.MessageCreation{SpaceId: spaceID, Text: text}))
+	sent = unwrap(reader.SendMessageWithResponse(ctx, nil, api.MessageCreation{SpaceId: spaceID, Text: text}))
 	message := value(sent.JSON201, sent.Body)
 	expect(message.Text == text && message.WordCount == 3 && message.AppreciationCount == 0, "message", message)
 	expect(message.Author.Username == "reader-"+run, "message", message)

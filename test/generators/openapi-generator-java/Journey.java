@@ -131,7 +131,7 @@ final class Journey {
                     .description("Мука, вода, соль")
                     .visibility(Visibility.PUBLIC)
                     .tags(List.of(tag, "выпечка"));
-            Space space = authorSpaces.createSpace(creation);
+            Space space = authorSpaces.createSpace(creation, null);
             expectEqual(space.getTitle(), creation.getTitle());
             expectEqual(space.getDescription(), creation.getDescription());
             expectEqual(space.getVisibility(), Visibility.PUBLIC);
@@ -174,13 +174,13 @@ final class Journey {
         String spaceId = newestFirst.get(2);
         MessagesApi readerMessages = new MessagesApi(reader);
         MessageCreation early = new MessageCreation().spaceId(spaceId).text("Привет");
-        expectProblem(403, "not_a_participant", () -> readerMessages.sendMessage(early));
+        expectProblem(403, "not_a_participant", () -> readerMessages.sendMessage(early, null));
         Participation participation = new SpacesApi(reader).joinSpace(spaceId, null);
         expectEqual(participation.getSpace().getSpaceId(), spaceId);
         expectEqual(participation.getSpace().getParticipantCount(), 2L);
         expectRecent(participation.getJoinedAt());
         String text = "Привет, мир! 👋\nДва";
-        Message message = readerMessages.sendMessage(new MessageCreation().spaceId(spaceId).text(text));
+        Message message = readerMessages.sendMessage(new MessageCreation().spaceId(spaceId).text(text), null);
         expectEqual(message.getText(), text);
         expectEqual(message.getWordCount(), 3L);
         expectEqual(message.getAppreciationCount(), 0L);

@@ -89,7 +89,7 @@ async fn main() -> Outcome<()> {
             models::Visibility::Public,
             vec![tag.clone(), "выпечка".to_owned()],
         );
-        let space = spaces_api::create_space(&author, creation.clone()).await?;
+        let space = spaces_api::create_space(&author, creation.clone(), None).await?;
         assert_eq!(space.title, creation.title);
         assert_eq!(space.description, creation.description);
         assert_eq!(space.visibility, models::Visibility::Public);
@@ -141,7 +141,7 @@ async fn main() -> Outcome<()> {
     let space_id = newest_first[2];
     let send = |text: &str| {
         let creation = models::MessageCreation::new(space_id.to_owned(), text.to_owned());
-        messages_api::send_message(&reader, creation)
+        messages_api::send_message(&reader, creation, None)
     };
     expect_problem(send("Привет").await, 403, "not_a_participant")?;
     let participation = spaces_api::join_space(&reader, space_id, None).await?;

@@ -109,7 +109,7 @@ async fn main() -> Outcome<()> {
             visibility: types::Visibility::Public,
             tags: types::TagNames(vec![tag.parse()?, "выпечка".parse()?]),
         };
-        let space = author.create_space(&creation).await?.into_inner();
+        let space = author.create_space(None, &creation).await?.into_inner();
         assert_eq!(space.title, title);
         assert_eq!(space.description, "Мука, вода, соль");
         assert_eq!(space.visibility, types::Visibility::Public);
@@ -169,7 +169,7 @@ async fn main() -> Outcome<()> {
             space_id: space_id.clone(),
             text,
         };
-        Ok(reader.send_message(&creation).await)
+        Ok(reader.send_message(None, &creation).await)
     };
     expect_problem(send("Привет").await?, 403, "not_a_participant").await?;
     let participation = reader
@@ -249,7 +249,7 @@ async fn main() -> Outcome<()> {
         visibility: types::Visibility::Public,
         tags: types::TagNames(vec![large_tag; 1_000]),
     };
-    let result = author.create_space(&too_large).await;
+    let result = author.create_space(None, &too_large).await;
     expect_problem(result, 413, "body_too_large").await?;
 
     // Change the password.
