@@ -1,3 +1,4 @@
+import type { ProblemCode } from '../generated/problem-codes.gen.ts';
 import type { Problem, SearchResult } from '../generated/types.gen.ts';
 
 /**
@@ -9,6 +10,8 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** HTTP status of the response; null if there was no response. */
   readonly status: number | null;
+  /** The kind of the error; null if the service did not send an error document. */
+  readonly code: ProblemCode | (string & {}) | null;
   /** The error document from the service; null if the service did not send one. */
   readonly problem: Problem | null;
   /** Seconds to wait before the next attempt, from the header `Retry-After`; null without it. */
@@ -18,10 +21,35 @@ export class ApiError extends Error {
     const problem = isProblem(cause) ? cause : null;
     super(problem?.detail ?? describeFailure(response, cause), { cause });
     this.status = response?.status ?? null;
+    this.code = problem?.code ?? null;
     this.problem = problem;
     const seconds = Number.parseInt(response?.headers.get('Retry-After') ?? '', 10);
     this.retryAfter = seconds > 0 ? seconds : null;
   }
+}
+
+/** Returns an error that is an `ApiError` already, and others as the cause of one. */
+export function toApiError(response: Response | undefined, error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(response, error);
+}
+
+/**
+ * Returns what is wrong with the fields of a request, to show it next to them: `{ username: 'is taken' }`. The keys are
+ * the names of fields of the body and of parameters. Empty for other errors.
+ */
+export function fieldErrors(error: unknown): Record<string, string> {
+  const errors = error instanceof ApiError ? (error.problem?.errors ?? []) : [];
+  const fields: Record<string, string> = {};
+  for (const { pointer, message } of errors) {
+    const name = nameIn(pointer);
+    if (name) fields[name] ??= message;
+  }
+  return fields;
+}
+
+/** Returns the field in `/tags/0`, or the parameter in `?limit` or `{space_id}`. */
+function nameIn(pointer: string): string {
+  return /^[/?{]([^/}]*)/.exec(pointer)?.[1] ?? '';
 }
 
 /** A failed search: the tag search, the text search or both failed. `cause` is the first error. */

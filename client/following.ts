@@ -2,7 +2,7 @@ import type { Client } from '../generated/client/index.ts';
 import { client as defaultClient } from '../generated/client.gen.ts';
 import { listMessages } from '../generated/sdk.gen.ts';
 import type { MessagePage } from '../generated/types.gen.ts';
-import { ApiError, abortReason } from './errors.ts';
+import { ApiError, abortReason, toApiError } from './errors.ts';
 
 /** The maximum of the contract, in seconds. */
 const WAIT_SECONDS = 25;
@@ -93,7 +93,7 @@ async function requestPage(
       throwOnError: false,
     });
     if (typeof data?.newer_cursor === 'string' && Array.isArray(data.items)) return data;
-    throw new ApiError(response, error ?? data);
+    throw toApiError(response, error ?? data);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

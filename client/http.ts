@@ -1,5 +1,5 @@
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
-import { ApiError } from './errors.ts';
+import { toApiError } from './errors.ts';
 
 /** The address of the service, and the `fetch` to use. */
 export interface ApiOptions {
@@ -40,7 +40,7 @@ export function createApiClient(options: ApiOptions | undefined, token?: AccessT
  * Returns the JSON object in a response.
  * @param field a required field of the object. It detects empty bodies, which the generated client
  *   parses as `{}`.
- * @throws {@link ApiError} if the request fails or the response is not such an object
+ * @throws `ApiError` if the request fails or the response is not such an object
  */
 export async function receiveObject<T extends object>(
   request: ClientResponse<T>,
@@ -48,7 +48,7 @@ export async function receiveObject<T extends object>(
 ): Promise<T> {
   const { data, error, response } = await request;
   if (data !== undefined && field in Object(data)) return data;
-  throw new ApiError(response, error ?? data);
+  throw toApiError(response, error ?? data);
 }
 
 /** A page of a list. The two searches return its items as an array. */
@@ -56,7 +56,7 @@ export type Page<Item> = { items: Item[]; next_cursor: string | null };
 
 /**
  * Returns the page in a response. For an array of items, its cursor is that of the `Link` header.
- * @throws {@link ApiError} if the request fails or the response is not a page
+ * @throws `ApiError` if the request fails or the response is not a page
  */
 export async function receivePage<Item>(
   request: ClientResponse<Page<Item> | Item[]>,
@@ -64,7 +64,7 @@ export async function receivePage<Item>(
   const { data, error, response } = await request;
   if (Array.isArray(data)) return { items: data, next_cursor: cursorInLink(response) };
   if (Array.isArray(data?.items)) return data;
-  throw new ApiError(response, error ?? data);
+  throw toApiError(response, error ?? data);
 }
 
 /** Returns the cursor in the `Link` header; null without one. */
@@ -75,10 +75,10 @@ function cursorInLink(response: Response | undefined): string | null {
 
 /**
  * Returns the JSON array in a response.
- * @throws {@link ApiError} if the request fails or the response is not an array
+ * @throws `ApiError` if the request fails or the response is not an array
  */
 export async function receiveArray<T>(request: ClientResponse<T[]>): Promise<T[]> {
   const { data, error, response } = await request;
   if (Array.isArray(data)) return data;
-  throw new ApiError(response, error ?? data);
+  throw toApiError(response, error ?? data);
 }

@@ -1,4 +1,4 @@
-export { type Client, createClient, createConfig } from '../generated/client/index.ts';
+export { type Client, createConfig } from '../generated/client/index.ts';
 export { client } from '../generated/client.gen.ts';
 export * from '../generated/index.ts';
 export {
@@ -6,8 +6,9 @@ export {
   PROBLEM_STATUSES,
   type ProblemCode,
 } from '../generated/problem-codes.gen.ts';
+export { createClient, withApiErrors } from './api-errors.ts';
 export { createSpace, sendMessage } from './creations.ts';
-export { ApiError, SearchError } from './errors.ts';
+export { ApiError, fieldErrors, SearchError } from './errors.ts';
 export { type FollowOptions, followMessages, type SpaceUpdate } from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export { pages } from './pages.ts';

@@ -80,6 +80,7 @@ export interface Response {
 }
 
 export interface Header {
+  example?: unknown;
   required?: boolean;
   schema?: Schema;
 }

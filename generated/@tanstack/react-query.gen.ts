@@ -2,9 +2,11 @@
 
 import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutationOptions } from '@tanstack/react-query';
 
+import type { ApiError } from '../../client/errors.ts';
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, createSpace, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, sendMessage, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
-import type { AppreciateMessageData, AppreciateMessageError, AppreciateMessageResponse, ChangeBioData, ChangeBioError, ChangeBioResponse, ChangePasswordData, ChangePasswordError, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureError, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameError, ChangeUsernameResponse, CreateSpaceData, CreateSpaceError, CreateSpaceResponse, DeleteAccountData, DeleteAccountError, DeleteAccountResponse, DeleteMessageData, DeleteMessageError, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceError, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataError, DownloadAccountDataResponse, EndSessionData, EndSessionError, EndSessionResponse, GetMessageData, GetMessageError, GetMessageResponse, GetParticipationData, GetParticipationError, GetParticipationResponse, GetProfileData, GetProfileError, GetProfileResponse, GetSpaceData, GetSpaceError, GetSpaceResponse, GetUserData, GetUserError, GetUserResponse, JoinSpaceData, JoinSpaceError, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceError, LeaveSpaceResponse, ListMessagesData, ListMessagesError, ListMessagesResponse, ListParticipantsData, ListParticipantsError, ListParticipantsResponse, ListParticipationsData, ListParticipationsError, ListParticipationsResponse, ListRemovalsData, ListRemovalsError, ListRemovalsResponse, ListSessionsData, ListSessionsError, ListSessionsResponse, ListSpacesData, ListSpacesError, ListSpacesResponse, LoginData, LoginError, LoginResponse, LogoutData, LogoutError, LogoutResponse, MarkReadData, MarkReadError, MarkReadResponse, RegisterData, RegisterError, RegisterResponse, RemoveParticipantData, RemoveParticipantError, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureError, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeError, RenewInvitationCodeResponse, ReportMessageData, ReportMessageError, ReportMessageResponse, ReportSpaceData, ReportSpaceError, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagError, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesError, SearchSpacesResponse, SendMessageData, SendMessageError, SendMessageResponse, UndoRemovalData, UndoRemovalError, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceError, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationError, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
+import { createSpace, sendMessage } from '../../client/creations.ts';
+import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -68,7 +70,7 @@ export const searchSpacesQueryKey = (options: Options<SearchSpacesData>) => crea
  * the number of participants in logarithmic steps; a match in the title adds six steps.
  *
  */
-export const searchSpacesOptions = (options: Options<SearchSpacesData>) => queryOptions<SearchSpacesResponse, SearchSpacesError, SearchSpacesResponse, ReturnType<typeof searchSpacesQueryKey>>({
+export const searchSpacesOptions = (options: Options<SearchSpacesData>) => queryOptions<SearchSpacesResponse, ApiError, SearchSpacesResponse, ReturnType<typeof searchSpacesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await searchSpaces({
             ...options,
@@ -110,60 +112,6 @@ const createInfiniteParams = <K extends Pick<QueryKey<Options>[0], 'body' | 'hea
     return params as unknown as typeof page;
 };
 
-export const searchSpacesInfiniteQueryKey = (options: Options<SearchSpacesData>): QueryKey<Options<SearchSpacesData>> => createQueryKey('searchSpaces', options, true);
-
-/**
- * Search public spaces by text
- *
- * Returns public spaces whose title and description together contain every word of `q`. Frequent stop
- * words such as `the` are ignored, except at the end of `q`, if at least two other words remain. A word of
- * `q` matches a whole word or the beginning of one; a word of one or two letters matches beginnings only at
- * the end of `q`. Only the first 12 words count. A blank `q` returns an empty array.
- *
- * **Matching** ignores case, character width, punctuation, and accents on Latin, Greek and Cyrillic
- * letters: `andre` finds *André*, `strasse` finds *Straße*. `++` or `#` after a letter is part of a word,
- * and so is a leading dot: `c++`, `c#`, `.net`. Two or three adjacent words are also found as one word:
- * `sour dough` finds *sourdough*. Other forms of an English or Russian word are found as well: `libraries`
- * finds *library*. Text in scripts written without spaces, such as Chinese, Japanese and Thai, is found by
- * any part of it. Simplified and traditional Chinese characters match each other.
- *
- * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query follow.
- * It corrects probable misspellings, splits compound words and leaves out the remaining stop words. If no
- * space matches `q` as typed and fewer than ten match the other query, spaces with only some of its words
- * follow, those with more words first. The response header `Answered-Query` contains the other query. With
- * `as_typed=true`, there is no other query, no other forms of words are found, and no stop word is
- * ignored.
- *
- * **Order**: spaces whose title equals `q` are first, then other matches of `q`, then matches of the
- * other query in the same order. Each group is sorted by popularity, then newest first. Popularity is
- * the number of participants in logarithmic steps; a match in the title adds six steps.
- *
- */
-export const searchSpacesInfiniteOptions = (options: Options<SearchSpacesData>) => {
-    const opts = infiniteQueryOptions<SearchSpacesResponse, SearchSpacesError, InfiniteData<SearchSpacesResponse>, QueryKey<Options<SearchSpacesData>>, string | Pick<QueryKey<Options<SearchSpacesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
-    // @ts-ignore
-    {
-        queryFn: async ({ pageParam, queryKey, signal }) => {
-            // @ts-ignore
-            const page: Pick<QueryKey<Options<SearchSpacesData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
-                query: {
-                    cursor: pageParam
-                }
-            };
-            const params = createInfiniteParams(queryKey, page);
-            const { data } = await searchSpaces({
-                ...options,
-                ...params,
-                signal,
-                throwOnError: true
-            });
-            return data;
-        },
-        queryKey: searchSpacesInfiniteQueryKey(options)
-    });
-    return opts as Omit<typeof opts, 'initialData'>;
-};
-
 export const searchSpacesByTagQueryKey = (options: Options<SearchSpacesByTagData>) => createQueryKey('searchSpacesByTag', options);
 
 /**
@@ -176,7 +124,7 @@ export const searchSpacesByTagQueryKey = (options: Options<SearchSpacesByTagData
  * logarithmic steps), then newest first.
  *
  */
-export const searchSpacesByTagOptions = (options: Options<SearchSpacesByTagData>) => queryOptions<SearchSpacesByTagResponse, SearchSpacesByTagError, SearchSpacesByTagResponse, ReturnType<typeof searchSpacesByTagQueryKey>>({
+export const searchSpacesByTagOptions = (options: Options<SearchSpacesByTagData>) => queryOptions<SearchSpacesByTagResponse, ApiError, SearchSpacesByTagResponse, ReturnType<typeof searchSpacesByTagQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await searchSpacesByTag({
             ...options,
@@ -189,43 +137,6 @@ export const searchSpacesByTagOptions = (options: Options<SearchSpacesByTagData>
     queryKey: searchSpacesByTagQueryKey(options)
 });
 
-export const searchSpacesByTagInfiniteQueryKey = (options: Options<SearchSpacesByTagData>): QueryKey<Options<SearchSpacesByTagData>> => createQueryKey('searchSpacesByTag', options, true);
-
-/**
- * Search public spaces by tag
- *
- * Returns the public spaces that have the tag. The whole tag name must match. Case, character width, a
- * leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. Simplified and traditional
- * Chinese characters match each other, and so do other spelling variants that the text search ignores. An
- * unknown tag returns an empty array. Spaces are sorted by popularity (number of participants in
- * logarithmic steps), then newest first.
- *
- */
-export const searchSpacesByTagInfiniteOptions = (options: Options<SearchSpacesByTagData>) => {
-    const opts = infiniteQueryOptions<SearchSpacesByTagResponse, SearchSpacesByTagError, InfiniteData<SearchSpacesByTagResponse>, QueryKey<Options<SearchSpacesByTagData>>, string | Pick<QueryKey<Options<SearchSpacesByTagData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
-    // @ts-ignore
-    {
-        queryFn: async ({ pageParam, queryKey, signal }) => {
-            // @ts-ignore
-            const page: Pick<QueryKey<Options<SearchSpacesByTagData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
-                query: {
-                    cursor: pageParam
-                }
-            };
-            const params = createInfiniteParams(queryKey, page);
-            const { data } = await searchSpacesByTag({
-                ...options,
-                ...params,
-                signal,
-                throwOnError: true
-            });
-            return data;
-        },
-        queryKey: searchSpacesByTagInfiniteQueryKey(options)
-    });
-    return opts as Omit<typeof opts, 'initialData'>;
-};
-
 export const getProfileQueryKey = (options?: Options<GetProfileData>) => createQueryKey('getProfile', options);
 
 /**
@@ -233,7 +144,7 @@ export const getProfileQueryKey = (options?: Options<GetProfileData>) => createQ
  *
  * Returns the caller's profile. The statistics are computed at request time.
  */
-export const getProfileOptions = (options?: Options<GetProfileData>) => queryOptions<GetProfileResponse, GetProfileError, GetProfileResponse, ReturnType<typeof getProfileQueryKey>>({
+export const getProfileOptions = (options?: Options<GetProfileData>) => queryOptions<GetProfileResponse, ApiError, GetProfileResponse, ReturnType<typeof getProfileQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await getProfile({
             ...options,
@@ -258,8 +169,8 @@ export const getProfileOptions = (options?: Options<GetProfileData>) => queryOpt
  * Rate limit: 20 requests per account per 5 minutes. Requests that return 400 do not count.
  *
  */
-export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameData>>): UseMutationOptions<ChangeUsernameResponse, ChangeUsernameError, Options<ChangeUsernameData>> => {
-    const mutationOptions: UseMutationOptions<ChangeUsernameResponse, ChangeUsernameError, Options<ChangeUsernameData>> = {
+export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameData>>): UseMutationOptions<ChangeUsernameResponse, ApiError, Options<ChangeUsernameData>> => {
+    const mutationOptions: UseMutationOptions<ChangeUsernameResponse, ApiError, Options<ChangeUsernameData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await changeUsername({
                 ...options,
@@ -267,7 +178,8 @@ export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameD
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'changeUsername' }
     };
     return mutationOptions;
 };
@@ -280,8 +192,8 @@ export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameD
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
-export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): UseMutationOptions<ChangeBioResponse, ChangeBioError, Options<ChangeBioData>> => {
-    const mutationOptions: UseMutationOptions<ChangeBioResponse, ChangeBioError, Options<ChangeBioData>> = {
+export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): UseMutationOptions<ChangeBioResponse, ApiError, Options<ChangeBioData>> => {
+    const mutationOptions: UseMutationOptions<ChangeBioResponse, ApiError, Options<ChangeBioData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await changeBio({
                 ...options,
@@ -289,7 +201,8 @@ export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): Us
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'changeBio' }
     };
     return mutationOptions;
 };
@@ -299,8 +212,8 @@ export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): Us
  *
  * Replaces the caller's avatar with the default avatar. Has no effect if it already is the default.
  */
-export const removeProfilePictureMutation = (options?: Partial<Options<RemoveProfilePictureData>>): UseMutationOptions<RemoveProfilePictureResponse, RemoveProfilePictureError, Options<RemoveProfilePictureData>> => {
-    const mutationOptions: UseMutationOptions<RemoveProfilePictureResponse, RemoveProfilePictureError, Options<RemoveProfilePictureData>> = {
+export const removeProfilePictureMutation = (options?: Partial<Options<RemoveProfilePictureData>>): UseMutationOptions<RemoveProfilePictureResponse, ApiError, Options<RemoveProfilePictureData>> => {
+    const mutationOptions: UseMutationOptions<RemoveProfilePictureResponse, ApiError, Options<RemoveProfilePictureData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await removeProfilePicture({
                 ...options,
@@ -308,7 +221,8 @@ export const removeProfilePictureMutation = (options?: Partial<Options<RemovePro
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'removeProfilePicture' }
     };
     return mutationOptions;
 };
@@ -328,8 +242,8 @@ export const removeProfilePictureMutation = (options?: Partial<Options<RemovePro
  * Rate limit: 60 requests per account per 30 minutes, including rejected ones.
  *
  */
-export const changeProfilePictureMutation = (options?: Partial<Options<ChangeProfilePictureData>>): UseMutationOptions<ChangeProfilePictureResponse, ChangeProfilePictureError, Options<ChangeProfilePictureData>> => {
-    const mutationOptions: UseMutationOptions<ChangeProfilePictureResponse, ChangeProfilePictureError, Options<ChangeProfilePictureData>> = {
+export const changeProfilePictureMutation = (options?: Partial<Options<ChangeProfilePictureData>>): UseMutationOptions<ChangeProfilePictureResponse, ApiError, Options<ChangeProfilePictureData>> => {
+    const mutationOptions: UseMutationOptions<ChangeProfilePictureResponse, ApiError, Options<ChangeProfilePictureData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await changeProfilePicture({
                 ...options,
@@ -337,7 +251,8 @@ export const changeProfilePictureMutation = (options?: Partial<Options<ChangePro
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'changeProfilePicture' }
     };
     return mutationOptions;
 };
@@ -354,8 +269,8 @@ export const changeProfilePictureMutation = (options?: Partial<Options<ChangePro
  * limit return 429. Other operations are not affected.
  *
  */
-export const changePasswordMutation = (options?: Partial<Options<ChangePasswordData>>): UseMutationOptions<ChangePasswordResponse, ChangePasswordError, Options<ChangePasswordData>> => {
-    const mutationOptions: UseMutationOptions<ChangePasswordResponse, ChangePasswordError, Options<ChangePasswordData>> = {
+export const changePasswordMutation = (options?: Partial<Options<ChangePasswordData>>): UseMutationOptions<ChangePasswordResponse, ApiError, Options<ChangePasswordData>> => {
+    const mutationOptions: UseMutationOptions<ChangePasswordResponse, ApiError, Options<ChangePasswordData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await changePassword({
                 ...options,
@@ -363,7 +278,8 @@ export const changePasswordMutation = (options?: Partial<Options<ChangePasswordD
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'changePassword' }
     };
     return mutationOptions;
 };
@@ -383,7 +299,7 @@ export const downloadAccountDataQueryKey = (options?: Options<DownloadAccountDat
  * incomplete.
  *
  */
-export const downloadAccountDataOptions = (options?: Options<DownloadAccountDataData>) => queryOptions<DownloadAccountDataResponse, DownloadAccountDataError, DownloadAccountDataResponse, ReturnType<typeof downloadAccountDataQueryKey>>({
+export const downloadAccountDataOptions = (options?: Options<DownloadAccountDataData>) => queryOptions<DownloadAccountDataResponse, ApiError, DownloadAccountDataResponse, ReturnType<typeof downloadAccountDataQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await downloadAccountData({
             ...options,
@@ -407,8 +323,8 @@ export const downloadAccountDataOptions = (options?: Options<DownloadAccountData
  * any of these. The username and the email address become available again.
  *
  */
-export const deleteAccountMutation = (options?: Partial<Options<DeleteAccountData>>): UseMutationOptions<DeleteAccountResponse, DeleteAccountError, Options<DeleteAccountData>> => {
-    const mutationOptions: UseMutationOptions<DeleteAccountResponse, DeleteAccountError, Options<DeleteAccountData>> = {
+export const deleteAccountMutation = (options?: Partial<Options<DeleteAccountData>>): UseMutationOptions<DeleteAccountResponse, ApiError, Options<DeleteAccountData>> => {
+    const mutationOptions: UseMutationOptions<DeleteAccountResponse, ApiError, Options<DeleteAccountData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await deleteAccount({
                 ...options,
@@ -416,7 +332,8 @@ export const deleteAccountMutation = (options?: Partial<Options<DeleteAccountDat
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'deleteAccount' }
     };
     return mutationOptions;
 };
@@ -430,8 +347,8 @@ export const deleteAccountMutation = (options?: Partial<Options<DeleteAccountDat
  * Rate limit: 60 requests per client IP address per minute. Requests that return 400 do not count.
  *
  */
-export const registerMutation = (options?: Partial<Options<RegisterData>>): UseMutationOptions<RegisterResponse, RegisterError, Options<RegisterData>> => {
-    const mutationOptions: UseMutationOptions<RegisterResponse, RegisterError, Options<RegisterData>> = {
+export const registerMutation = (options?: Partial<Options<RegisterData>>): UseMutationOptions<RegisterResponse, ApiError, Options<RegisterData>> => {
+    const mutationOptions: UseMutationOptions<RegisterResponse, ApiError, Options<RegisterData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await register({
                 ...options,
@@ -439,7 +356,8 @@ export const registerMutation = (options?: Partial<Options<RegisterData>>): UseM
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'register' }
     };
     return mutationOptions;
 };
@@ -457,8 +375,8 @@ export const registerMutation = (options?: Partial<Options<RegisterData>>): UseM
  * any client, the response takes up to 2 seconds longer.
  *
  */
-export const loginMutation = (options?: Partial<Options<LoginData>>): UseMutationOptions<LoginResponse, LoginError, Options<LoginData>> => {
-    const mutationOptions: UseMutationOptions<LoginResponse, LoginError, Options<LoginData>> = {
+export const loginMutation = (options?: Partial<Options<LoginData>>): UseMutationOptions<LoginResponse, ApiError, Options<LoginData>> => {
+    const mutationOptions: UseMutationOptions<LoginResponse, ApiError, Options<LoginData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await login({
                 ...options,
@@ -466,7 +384,8 @@ export const loginMutation = (options?: Partial<Options<LoginData>>): UseMutatio
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'login' }
     };
     return mutationOptions;
 };
@@ -478,8 +397,8 @@ export const loginMutation = (options?: Partial<Options<LoginData>>): UseMutatio
  * tokens stop working immediately.
  *
  */
-export const logoutMutation = (options?: Partial<Options<LogoutData>>): UseMutationOptions<LogoutResponse, LogoutError, Options<LogoutData>> => {
-    const mutationOptions: UseMutationOptions<LogoutResponse, LogoutError, Options<LogoutData>> = {
+export const logoutMutation = (options?: Partial<Options<LogoutData>>): UseMutationOptions<LogoutResponse, ApiError, Options<LogoutData>> => {
+    const mutationOptions: UseMutationOptions<LogoutResponse, ApiError, Options<LogoutData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await logout({
                 ...options,
@@ -487,7 +406,8 @@ export const logoutMutation = (options?: Partial<Options<LogoutData>>): UseMutat
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'logout' }
     };
     return mutationOptions;
 };
@@ -499,7 +419,7 @@ export const listSessionsQueryKey = (options?: Options<ListSessionsData>) => cre
  *
  * Returns the sessions of the account, newest first. Access tokens are never included.
  */
-export const listSessionsOptions = (options?: Options<ListSessionsData>) => queryOptions<ListSessionsResponse, ListSessionsError, ListSessionsResponse, ReturnType<typeof listSessionsQueryKey>>({
+export const listSessionsOptions = (options?: Options<ListSessionsData>) => queryOptions<ListSessionsResponse, ApiError, ListSessionsResponse, ReturnType<typeof listSessionsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await listSessions({
             ...options,
@@ -520,7 +440,7 @@ export const listSessionsInfiniteQueryKey = (options?: Options<ListSessionsData>
  * Returns the sessions of the account, newest first. Access tokens are never included.
  */
 export const listSessionsInfiniteOptions = (options?: Options<ListSessionsData>) => {
-    const opts = infiniteQueryOptions<ListSessionsResponse, ListSessionsError, InfiniteData<ListSessionsResponse>, QueryKey<Options<ListSessionsData>>, string | Pick<QueryKey<Options<ListSessionsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    const opts = infiniteQueryOptions<ListSessionsResponse, ApiError, InfiniteData<ListSessionsResponse>, QueryKey<Options<ListSessionsData>>, string | Pick<QueryKey<Options<ListSessionsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
     // @ts-ignore
     {
         queryFn: async ({ pageParam, queryKey, signal }) => {
@@ -539,7 +459,9 @@ export const listSessionsInfiniteOptions = (options?: Options<ListSessionsData>)
             });
             return data;
         },
-        queryKey: listSessionsInfiniteQueryKey(options)
+        queryKey: listSessionsInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };
@@ -551,8 +473,8 @@ export const listSessionsInfiniteOptions = (options?: Options<ListSessionsData>)
  * immediately.
  *
  */
-export const endSessionMutation = (options?: Partial<Options<EndSessionData>>): UseMutationOptions<EndSessionResponse, EndSessionError, Options<EndSessionData>> => {
-    const mutationOptions: UseMutationOptions<EndSessionResponse, EndSessionError, Options<EndSessionData>> = {
+export const endSessionMutation = (options?: Partial<Options<EndSessionData>>): UseMutationOptions<EndSessionResponse, ApiError, Options<EndSessionData>> => {
+    const mutationOptions: UseMutationOptions<EndSessionResponse, ApiError, Options<EndSessionData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await endSession({
                 ...options,
@@ -560,7 +482,8 @@ export const endSessionMutation = (options?: Partial<Options<EndSessionData>>): 
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'endSession' }
     };
     return mutationOptions;
 };
@@ -584,7 +507,7 @@ export const listSpacesQueryKey = (options?: Options<ListSpacesData>) => createQ
  * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
  *
  */
-export const listSpacesOptions = (options?: Options<ListSpacesData>) => queryOptions<ListSpacesResponse, ListSpacesError, ListSpacesResponse, ReturnType<typeof listSpacesQueryKey>>({
+export const listSpacesOptions = (options?: Options<ListSpacesData>) => queryOptions<ListSpacesResponse, ApiError, ListSpacesResponse, ReturnType<typeof listSpacesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await listSpaces({
             ...options,
@@ -617,7 +540,7 @@ export const listSpacesInfiniteQueryKey = (options?: Options<ListSpacesData>): Q
  *
  */
 export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => {
-    const opts = infiniteQueryOptions<ListSpacesResponse, ListSpacesError, InfiniteData<ListSpacesResponse>, QueryKey<Options<ListSpacesData>>, string | Pick<QueryKey<Options<ListSpacesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    const opts = infiniteQueryOptions<ListSpacesResponse, ApiError, InfiniteData<ListSpacesResponse>, QueryKey<Options<ListSpacesData>>, string | Pick<QueryKey<Options<ListSpacesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
     // @ts-ignore
     {
         queryFn: async ({ pageParam, queryKey, signal }) => {
@@ -636,7 +559,9 @@ export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => 
             });
             return data;
         },
-        queryKey: listSpacesInfiniteQueryKey(options)
+        queryKey: listSpacesInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };
@@ -653,8 +578,8 @@ export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => 
  * With an `Idempotency-Key`, the request can be repeated without creating a second space.
  *
  */
-export const createSpaceMutation = (options?: Partial<Options<CreateSpaceData>>): UseMutationOptions<CreateSpaceResponse, CreateSpaceError, Options<CreateSpaceData>> => {
-    const mutationOptions: UseMutationOptions<CreateSpaceResponse, CreateSpaceError, Options<CreateSpaceData>> = {
+export const createSpaceMutation = (options?: Partial<Options<CreateSpaceData>>): UseMutationOptions<CreateSpaceResponse, ApiError, Options<CreateSpaceData>> => {
+    const mutationOptions: UseMutationOptions<CreateSpaceResponse, ApiError, Options<CreateSpaceData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await createSpace({
                 ...options,
@@ -662,7 +587,8 @@ export const createSpaceMutation = (options?: Partial<Options<CreateSpaceData>>)
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'createSpace' }
     };
     return mutationOptions;
 };
@@ -674,8 +600,8 @@ export const createSpaceMutation = (options?: Partial<Options<CreateSpaceData>>)
  * 403 if the caller is not the creator of the space.
  *
  */
-export const deleteSpaceMutation = (options?: Partial<Options<DeleteSpaceData>>): UseMutationOptions<DeleteSpaceResponse, DeleteSpaceError, Options<DeleteSpaceData>> => {
-    const mutationOptions: UseMutationOptions<DeleteSpaceResponse, DeleteSpaceError, Options<DeleteSpaceData>> = {
+export const deleteSpaceMutation = (options?: Partial<Options<DeleteSpaceData>>): UseMutationOptions<DeleteSpaceResponse, ApiError, Options<DeleteSpaceData>> => {
+    const mutationOptions: UseMutationOptions<DeleteSpaceResponse, ApiError, Options<DeleteSpaceData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await deleteSpace({
                 ...options,
@@ -683,7 +609,8 @@ export const deleteSpaceMutation = (options?: Partial<Options<DeleteSpaceData>>)
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'deleteSpace' }
     };
     return mutationOptions;
 };
@@ -697,7 +624,7 @@ export const getSpaceQueryKey = (options: Options<GetSpaceData>) => createQueryK
  * is not a participant.
  *
  */
-export const getSpaceOptions = (options: Options<GetSpaceData>) => queryOptions<GetSpaceResponse, GetSpaceError, GetSpaceResponse, ReturnType<typeof getSpaceQueryKey>>({
+export const getSpaceOptions = (options: Options<GetSpaceData>) => queryOptions<GetSpaceResponse, ApiError, GetSpaceResponse, ReturnType<typeof getSpaceQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await getSpace({
             ...options,
@@ -724,8 +651,8 @@ export const getSpaceOptions = (options: Options<GetSpaceData>) => queryOptions<
  * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
  *
  */
-export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>): UseMutationOptions<UpdateSpaceResponse, UpdateSpaceError, Options<UpdateSpaceData>> => {
-    const mutationOptions: UseMutationOptions<UpdateSpaceResponse, UpdateSpaceError, Options<UpdateSpaceData>> = {
+export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>): UseMutationOptions<UpdateSpaceResponse, ApiError, Options<UpdateSpaceData>> => {
+    const mutationOptions: UseMutationOptions<UpdateSpaceResponse, ApiError, Options<UpdateSpaceData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await updateSpace({
                 ...options,
@@ -733,7 +660,8 @@ export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>)
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'updateSpace' }
     };
     return mutationOptions;
 };
@@ -749,8 +677,8 @@ export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>)
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
-export const renewInvitationCodeMutation = (options?: Partial<Options<RenewInvitationCodeData>>): UseMutationOptions<RenewInvitationCodeResponse, RenewInvitationCodeError, Options<RenewInvitationCodeData>> => {
-    const mutationOptions: UseMutationOptions<RenewInvitationCodeResponse, RenewInvitationCodeError, Options<RenewInvitationCodeData>> = {
+export const renewInvitationCodeMutation = (options?: Partial<Options<RenewInvitationCodeData>>): UseMutationOptions<RenewInvitationCodeResponse, ApiError, Options<RenewInvitationCodeData>> => {
+    const mutationOptions: UseMutationOptions<RenewInvitationCodeResponse, ApiError, Options<RenewInvitationCodeData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await renewInvitationCode({
                 ...options,
@@ -758,7 +686,8 @@ export const renewInvitationCodeMutation = (options?: Partial<Options<RenewInvit
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'renewInvitationCode' }
     };
     return mutationOptions;
 };
@@ -775,7 +704,7 @@ export const listParticipationsQueryKey = (options?: Options<ListParticipationsD
  * It contains only the 1,000 spaces that the caller has joined most recently.
  *
  */
-export const listParticipationsOptions = (options?: Options<ListParticipationsData>) => queryOptions<ListParticipationsResponse, ListParticipationsError, ListParticipationsResponse, ReturnType<typeof listParticipationsQueryKey>>({
+export const listParticipationsOptions = (options?: Options<ListParticipationsData>) => queryOptions<ListParticipationsResponse, ApiError, ListParticipationsResponse, ReturnType<typeof listParticipationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await listParticipations({
             ...options,
@@ -801,7 +730,7 @@ export const listParticipationsInfiniteQueryKey = (options?: Options<ListPartici
  *
  */
 export const listParticipationsInfiniteOptions = (options?: Options<ListParticipationsData>) => {
-    const opts = infiniteQueryOptions<ListParticipationsResponse, ListParticipationsError, InfiniteData<ListParticipationsResponse>, QueryKey<Options<ListParticipationsData>>, string | Pick<QueryKey<Options<ListParticipationsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    const opts = infiniteQueryOptions<ListParticipationsResponse, ApiError, InfiniteData<ListParticipationsResponse>, QueryKey<Options<ListParticipationsData>>, string | Pick<QueryKey<Options<ListParticipationsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
     // @ts-ignore
     {
         queryFn: async ({ pageParam, queryKey, signal }) => {
@@ -820,7 +749,9 @@ export const listParticipationsInfiniteOptions = (options?: Options<ListParticip
             });
             return data;
         },
-        queryKey: listParticipationsInfiniteQueryKey(options)
+        queryKey: listParticipationsInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };
@@ -835,8 +766,8 @@ export const listParticipationsInfiniteOptions = (options?: Options<ListParticip
  * is the creator of the space.
  *
  */
-export const leaveSpaceMutation = (options?: Partial<Options<LeaveSpaceData>>): UseMutationOptions<LeaveSpaceResponse, LeaveSpaceError, Options<LeaveSpaceData>> => {
-    const mutationOptions: UseMutationOptions<LeaveSpaceResponse, LeaveSpaceError, Options<LeaveSpaceData>> = {
+export const leaveSpaceMutation = (options?: Partial<Options<LeaveSpaceData>>): UseMutationOptions<LeaveSpaceResponse, ApiError, Options<LeaveSpaceData>> => {
+    const mutationOptions: UseMutationOptions<LeaveSpaceResponse, ApiError, Options<LeaveSpaceData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await leaveSpace({
                 ...options,
@@ -844,7 +775,8 @@ export const leaveSpaceMutation = (options?: Partial<Options<LeaveSpaceData>>): 
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'leaveSpace' }
     };
     return mutationOptions;
 };
@@ -856,7 +788,7 @@ export const getParticipationQueryKey = (options: Options<GetParticipationData>)
  *
  * Returns 404 if the caller does not participate in the space, also if there is no such space.
  */
-export const getParticipationOptions = (options: Options<GetParticipationData>) => queryOptions<GetParticipationResponse, GetParticipationError, GetParticipationResponse, ReturnType<typeof getParticipationQueryKey>>({
+export const getParticipationOptions = (options: Options<GetParticipationData>) => queryOptions<GetParticipationResponse, ApiError, GetParticipationResponse, ReturnType<typeof getParticipationQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await getParticipation({
             ...options,
@@ -885,8 +817,8 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
  * if the account has reached its quota of participations.
  *
  */
-export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): UseMutationOptions<JoinSpaceResponse, JoinSpaceError, Options<JoinSpaceData>> => {
-    const mutationOptions: UseMutationOptions<JoinSpaceResponse, JoinSpaceError, Options<JoinSpaceData>> = {
+export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): UseMutationOptions<JoinSpaceResponse, ApiError, Options<JoinSpaceData>> => {
+    const mutationOptions: UseMutationOptions<JoinSpaceResponse, ApiError, Options<JoinSpaceData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await joinSpace({
                 ...options,
@@ -894,7 +826,8 @@ export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): Us
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'joinSpace' }
     };
     return mutationOptions;
 };
@@ -910,8 +843,8 @@ export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): Us
  * stops at a message, not for each one.
  *
  */
-export const markReadMutation = (options?: Partial<Options<MarkReadData>>): UseMutationOptions<MarkReadResponse, MarkReadError, Options<MarkReadData>> => {
-    const mutationOptions: UseMutationOptions<MarkReadResponse, MarkReadError, Options<MarkReadData>> = {
+export const markReadMutation = (options?: Partial<Options<MarkReadData>>): UseMutationOptions<MarkReadResponse, ApiError, Options<MarkReadData>> => {
+    const mutationOptions: UseMutationOptions<MarkReadResponse, ApiError, Options<MarkReadData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await markRead({
                 ...options,
@@ -919,7 +852,8 @@ export const markReadMutation = (options?: Partial<Options<MarkReadData>>): UseM
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'markRead' }
     };
     return mutationOptions;
 };
@@ -934,7 +868,7 @@ export const listParticipantsQueryKey = (options: Options<ListParticipantsData>)
  * is not a participant.
  *
  */
-export const listParticipantsOptions = (options: Options<ListParticipantsData>) => queryOptions<ListParticipantsResponse, ListParticipantsError, ListParticipantsResponse, ReturnType<typeof listParticipantsQueryKey>>({
+export const listParticipantsOptions = (options: Options<ListParticipantsData>) => queryOptions<ListParticipantsResponse, ApiError, ListParticipantsResponse, ReturnType<typeof listParticipantsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await listParticipants({
             ...options,
@@ -958,7 +892,7 @@ export const listParticipantsInfiniteQueryKey = (options: Options<ListParticipan
  *
  */
 export const listParticipantsInfiniteOptions = (options: Options<ListParticipantsData>) => {
-    const opts = infiniteQueryOptions<ListParticipantsResponse, ListParticipantsError, InfiniteData<ListParticipantsResponse>, QueryKey<Options<ListParticipantsData>>, string | Pick<QueryKey<Options<ListParticipantsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    const opts = infiniteQueryOptions<ListParticipantsResponse, ApiError, InfiniteData<ListParticipantsResponse>, QueryKey<Options<ListParticipantsData>>, string | Pick<QueryKey<Options<ListParticipantsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
     // @ts-ignore
     {
         queryFn: async ({ pageParam, queryKey, signal }) => {
@@ -977,7 +911,9 @@ export const listParticipantsInfiniteOptions = (options: Options<ListParticipant
             });
             return data;
         },
-        queryKey: listParticipantsInfiniteQueryKey(options)
+        queryKey: listParticipantsInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };
@@ -991,7 +927,7 @@ export const listRemovalsQueryKey = (options: Options<ListRemovalsData>) => crea
  * if the caller is not the creator of the space.
  *
  */
-export const listRemovalsOptions = (options: Options<ListRemovalsData>) => queryOptions<ListRemovalsResponse, ListRemovalsError, ListRemovalsResponse, ReturnType<typeof listRemovalsQueryKey>>({
+export const listRemovalsOptions = (options: Options<ListRemovalsData>) => queryOptions<ListRemovalsResponse, ApiError, ListRemovalsResponse, ReturnType<typeof listRemovalsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await listRemovals({
             ...options,
@@ -1014,7 +950,7 @@ export const listRemovalsInfiniteQueryKey = (options: Options<ListRemovalsData>)
  *
  */
 export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) => {
-    const opts = infiniteQueryOptions<ListRemovalsResponse, ListRemovalsError, InfiniteData<ListRemovalsResponse>, QueryKey<Options<ListRemovalsData>>, string | Pick<QueryKey<Options<ListRemovalsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    const opts = infiniteQueryOptions<ListRemovalsResponse, ApiError, InfiniteData<ListRemovalsResponse>, QueryKey<Options<ListRemovalsData>>, string | Pick<QueryKey<Options<ListRemovalsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
     // @ts-ignore
     {
         queryFn: async ({ pageParam, queryKey, signal }) => {
@@ -1033,7 +969,9 @@ export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) 
             });
             return data;
         },
-        queryKey: listRemovalsInfiniteQueryKey(options)
+        queryKey: listRemovalsInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };
@@ -1047,8 +985,8 @@ export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) 
  * Returns 403 if the caller is not the creator of the space.
  *
  */
-export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>): UseMutationOptions<UndoRemovalResponse, UndoRemovalError, Options<UndoRemovalData>> => {
-    const mutationOptions: UseMutationOptions<UndoRemovalResponse, UndoRemovalError, Options<UndoRemovalData>> = {
+export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>): UseMutationOptions<UndoRemovalResponse, ApiError, Options<UndoRemovalData>> => {
+    const mutationOptions: UseMutationOptions<UndoRemovalResponse, ApiError, Options<UndoRemovalData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await undoRemoval({
                 ...options,
@@ -1056,7 +994,8 @@ export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>)
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'undoRemoval' }
     };
     return mutationOptions;
 };
@@ -1076,8 +1015,8 @@ export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>)
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
-export const removeParticipantMutation = (options?: Partial<Options<RemoveParticipantData>>): UseMutationOptions<RemoveParticipantResponse, RemoveParticipantError, Options<RemoveParticipantData>> => {
-    const mutationOptions: UseMutationOptions<RemoveParticipantResponse, RemoveParticipantError, Options<RemoveParticipantData>> = {
+export const removeParticipantMutation = (options?: Partial<Options<RemoveParticipantData>>): UseMutationOptions<RemoveParticipantResponse, ApiError, Options<RemoveParticipantData>> => {
+    const mutationOptions: UseMutationOptions<RemoveParticipantResponse, ApiError, Options<RemoveParticipantData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await removeParticipant({
                 ...options,
@@ -1085,7 +1024,8 @@ export const removeParticipantMutation = (options?: Partial<Options<RemovePartic
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'removeParticipant' }
     };
     return mutationOptions;
 };
@@ -1129,7 +1069,7 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  * of authors, do not follow.
  *
  */
-export const listMessagesOptions = (options: Options<ListMessagesData>) => queryOptions<ListMessagesResponse, ListMessagesError, ListMessagesResponse, ReturnType<typeof listMessagesQueryKey>>({
+export const listMessagesOptions = (options: Options<ListMessagesData>) => queryOptions<ListMessagesResponse, ApiError, ListMessagesResponse, ReturnType<typeof listMessagesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await listMessages({
             ...options,
@@ -1182,7 +1122,7 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  *
  */
 export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) => {
-    const opts = infiniteQueryOptions<ListMessagesResponse, ListMessagesError, InfiniteData<ListMessagesResponse>, QueryKey<Options<ListMessagesData>>, string | Pick<QueryKey<Options<ListMessagesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    const opts = infiniteQueryOptions<ListMessagesResponse, ApiError, InfiniteData<ListMessagesResponse>, QueryKey<Options<ListMessagesData>>, string | Pick<QueryKey<Options<ListMessagesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
     // @ts-ignore
     {
         queryFn: async ({ pageParam, queryKey, signal }) => {
@@ -1201,7 +1141,9 @@ export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) 
             });
             return data;
         },
-        queryKey: listMessagesInfiniteQueryKey(options)
+        queryKey: listMessagesInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
     });
     return opts as Omit<typeof opts, 'initialData'>;
 };
@@ -1216,8 +1158,8 @@ export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) 
  * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
  */
-export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>): UseMutationOptions<SendMessageResponse, SendMessageError, Options<SendMessageData>> => {
-    const mutationOptions: UseMutationOptions<SendMessageResponse, SendMessageError, Options<SendMessageData>> = {
+export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>): UseMutationOptions<SendMessageResponse, ApiError, Options<SendMessageData>> => {
+    const mutationOptions: UseMutationOptions<SendMessageResponse, ApiError, Options<SendMessageData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await sendMessage({
                 ...options,
@@ -1225,7 +1167,8 @@ export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>)
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'sendMessage' }
     };
     return mutationOptions;
 };
@@ -1238,8 +1181,8 @@ export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>)
  * caller is neither the author of the message nor the creator of its space.
  *
  */
-export const deleteMessageMutation = (options?: Partial<Options<DeleteMessageData>>): UseMutationOptions<DeleteMessageResponse, DeleteMessageError, Options<DeleteMessageData>> => {
-    const mutationOptions: UseMutationOptions<DeleteMessageResponse, DeleteMessageError, Options<DeleteMessageData>> = {
+export const deleteMessageMutation = (options?: Partial<Options<DeleteMessageData>>): UseMutationOptions<DeleteMessageResponse, ApiError, Options<DeleteMessageData>> => {
+    const mutationOptions: UseMutationOptions<DeleteMessageResponse, ApiError, Options<DeleteMessageData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await deleteMessage({
                 ...options,
@@ -1247,7 +1190,8 @@ export const deleteMessageMutation = (options?: Partial<Options<DeleteMessageDat
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'deleteMessage' }
     };
     return mutationOptions;
 };
@@ -1261,7 +1205,7 @@ export const getMessageQueryKey = (options: Options<GetMessageData>) => createQu
  * caller is not a participant.
  *
  */
-export const getMessageOptions = (options: Options<GetMessageData>) => queryOptions<GetMessageResponse, GetMessageError, GetMessageResponse, ReturnType<typeof getMessageQueryKey>>({
+export const getMessageOptions = (options: Options<GetMessageData>) => queryOptions<GetMessageResponse, ApiError, GetMessageResponse, ReturnType<typeof getMessageQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await getMessage({
             ...options,
@@ -1279,8 +1223,8 @@ export const getMessageOptions = (options: Options<GetMessageData>) => queryOpti
  *
  * Removes the caller's appreciation from a message. Has no effect if there is none.
  */
-export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawAppreciationData>>): UseMutationOptions<WithdrawAppreciationResponse, WithdrawAppreciationError, Options<WithdrawAppreciationData>> => {
-    const mutationOptions: UseMutationOptions<WithdrawAppreciationResponse, WithdrawAppreciationError, Options<WithdrawAppreciationData>> = {
+export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawAppreciationData>>): UseMutationOptions<WithdrawAppreciationResponse, ApiError, Options<WithdrawAppreciationData>> => {
+    const mutationOptions: UseMutationOptions<WithdrawAppreciationResponse, ApiError, Options<WithdrawAppreciationData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await withdrawAppreciation({
                 ...options,
@@ -1288,7 +1232,8 @@ export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawA
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'withdrawAppreciation' }
     };
     return mutationOptions;
 };
@@ -1302,8 +1247,8 @@ export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawA
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
-export const appreciateMessageMutation = (options?: Partial<Options<AppreciateMessageData>>): UseMutationOptions<AppreciateMessageResponse, AppreciateMessageError, Options<AppreciateMessageData>> => {
-    const mutationOptions: UseMutationOptions<AppreciateMessageResponse, AppreciateMessageError, Options<AppreciateMessageData>> = {
+export const appreciateMessageMutation = (options?: Partial<Options<AppreciateMessageData>>): UseMutationOptions<AppreciateMessageResponse, ApiError, Options<AppreciateMessageData>> => {
+    const mutationOptions: UseMutationOptions<AppreciateMessageResponse, ApiError, Options<AppreciateMessageData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await appreciateMessage({
                 ...options,
@@ -1311,7 +1256,8 @@ export const appreciateMessageMutation = (options?: Partial<Options<AppreciateMe
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'appreciateMessage' }
     };
     return mutationOptions;
 };
@@ -1325,7 +1271,7 @@ export const getUserQueryKey = (options: Options<GetUserData>) => createQueryKey
  * included.
  *
  */
-export const getUserOptions = (options: Options<GetUserData>) => queryOptions<GetUserResponse, GetUserError, GetUserResponse, ReturnType<typeof getUserQueryKey>>({
+export const getUserOptions = (options: Options<GetUserData>) => queryOptions<GetUserResponse, ApiError, GetUserResponse, ReturnType<typeof getUserQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
         const { data } = await getUser({
             ...options,
@@ -1347,8 +1293,8 @@ export const getUserOptions = (options: Options<GetUserData>) => queryOptions<Ge
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
-export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>): UseMutationOptions<ReportSpaceResponse, ReportSpaceError, Options<ReportSpaceData>> => {
-    const mutationOptions: UseMutationOptions<ReportSpaceResponse, ReportSpaceError, Options<ReportSpaceData>> = {
+export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>): UseMutationOptions<ReportSpaceResponse, ApiError, Options<ReportSpaceData>> => {
+    const mutationOptions: UseMutationOptions<ReportSpaceResponse, ApiError, Options<ReportSpaceData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await reportSpace({
                 ...options,
@@ -1356,7 +1302,8 @@ export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>)
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'reportSpace' }
     };
     return mutationOptions;
 };
@@ -1370,8 +1317,8 @@ export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>)
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
  */
-export const reportMessageMutation = (options?: Partial<Options<ReportMessageData>>): UseMutationOptions<ReportMessageResponse, ReportMessageError, Options<ReportMessageData>> => {
-    const mutationOptions: UseMutationOptions<ReportMessageResponse, ReportMessageError, Options<ReportMessageData>> = {
+export const reportMessageMutation = (options?: Partial<Options<ReportMessageData>>): UseMutationOptions<ReportMessageResponse, ApiError, Options<ReportMessageData>> => {
+    const mutationOptions: UseMutationOptions<ReportMessageResponse, ApiError, Options<ReportMessageData>> = {
         mutationFn: async (fnOptions) => {
             const { data } = await reportMessage({
                 ...options,
@@ -1379,7 +1326,8 @@ export const reportMessageMutation = (options?: Partial<Options<ReportMessageDat
                 throwOnError: true
             });
             return data;
-        }
+        },
+        meta: { operation: 'reportMessage' }
     };
     return mutationOptions;
 };

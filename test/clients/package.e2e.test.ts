@@ -80,17 +80,25 @@ async function checkTypes(path: string, file: string, options: object): Promise<
 }
 
 describe('the built package', () => {
-  test('imports only its own files and uses no Node.js API', async () => {
+  test('imports only its own files and optional packages, and uses no Node.js API', async () => {
     const entries = await readdir(installed, { recursive: true });
     const files = entries.filter((file) => file.endsWith('.js'));
-    expect(files).toContain(join('client', 'index.js'));
+    const optionalPackages: Record<string, string[]> = {
+      [join('client', 'msw.js')]: ['msw'],
+      [join('generated', 'zod.gen.js')]: ['zod'],
+      [join('generated', '@tanstack', 'react-query.gen.js')]: ['@tanstack/react-query'],
+    };
+    expect(files).toEqual(
+      expect.arrayContaining([join('client', 'index.js'), ...Object.keys(optionalPackages)]),
+    );
     expect(files.some((file) => file.includes('fastify'))).toBe(false);
     for (const file of files) {
       const code = await readFile(join(installed, file), 'utf8');
       const imports = [...code.matchAll(/\bfrom\s+['"]([^'"]+)/g)].map(
         ([, specifier]) => specifier,
       );
-      expect(imports.filter((specifier) => !/^\.\.?\/.*\.js$/.test(specifier ?? ''))).toEqual([]);
+      const packages = imports.filter((specifier) => !/^\.\.?\/.*\.js$/.test(specifier ?? ''));
+      expect(packages).toEqual(optionalPackages[file] ?? []);
       expect(code).not.toMatch(/\b(node:|require\(|process\.|Buffer\.|__dirname|import\.meta)/);
     }
   });
@@ -195,6 +203,58 @@ describe('the built package', () => {
     });
   });
 
+  test('has entry points for TanStack Query, Zod and Mock Service Worker, with types', async () => {
+    const path = await createProject('kit');
+    await mkdir(join(path, 'node_modules/@tanstack'));
+    await mkdir(join(path, 'node_modules/@types'));
+    for (const name of [
+      '@tanstack/react-query',
+      'react',
+      '@types/react',
+      '@types/node',
+      'zod',
+      'msw',
+    ]) {
+      await symlink(resolve('node_modules', name), join(path, 'node_modules', name));
+    }
+    const script = `
+      import { QueryClient } from '@tanstack/react-query';
+      import { setupServer } from 'msw/node';
+      import { ApiError, client } from 'space-service';
+      import { fixture, handlers, http } from 'space-service/msw';
+      import { getProfileOptions, listMessagesInfiniteOptions } from 'space-service/tanstack-react-query';
+      import { zProfile, zRegisterBody } from 'space-service/zod';
+
+      client.setConfig({ baseUrl: 'https://spaces.example.org' });
+      const server = setupServer(...handlers);
+      server.listen();
+      const queryClient = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+      const messages = listMessagesInfiniteOptions({ query: { space_id: 's' } });
+      const { pages } = await queryClient.fetchInfiniteQuery({ ...messages, pages: 9 });
+      const profile = await queryClient.fetchQuery(getProfileOptions());
+      server.use(http.problem('getProfile', 429));
+      const error: unknown = await queryClient
+        .fetchQuery({ ...getProfileOptions(), staleTime: 0 })
+        .catch((reason: ApiError) => reason);
+      server.close();
+      console.log(JSON.stringify({
+        pages: pages.length,
+        isExample: zProfile.parse(profile).username === fixture('getProfile').username,
+        registration: zRegisterBody.safeParse({ username: 'a' }).success,
+        retryAfter: error instanceof ApiError && error.retryAfter,
+      }));
+    `;
+    await writeFile(join(path, 'kit.ts'), script);
+    await checkTypes(path, 'kit.ts', { module: 'nodenext', types: ['node'], skipLibCheck: true });
+    const { stdout } = await run(process.execPath, [join(path, 'kit.ts')]);
+    expect(JSON.parse(stdout)).toEqual({
+      pages: 2,
+      isExample: true,
+      registration: false,
+      retryAfter: 12,
+    });
+  });
+
   test('contains the contract as YAML and JSON', async () => {
     const script = `
       import { readFileSync } from 'node:fs';
@@ -208,15 +268,16 @@ describe('the built package', () => {
     expect(JSON.parse(stdout)).toEqual({ contract: parse(yaml), yaml });
   });
 
-  test('has no dependencies, and Fastify as an optional peer dependency', async () => {
+  test('has no dependencies, and only optional peer dependencies', async () => {
     expect(await readdir(join(project, 'node_modules'))).toEqual([
       '.package-lock.json',
       'space-service',
     ]);
     const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
     expect(manifest).not.toHaveProperty('dependencies');
-    expect(manifest.peerDependencies).toEqual({ fastify: '^5.0.0' });
-    expect(manifest.peerDependenciesMeta).toEqual({ fastify: { optional: true } });
+    for (const name of Object.keys(manifest.peerDependencies)) {
+      expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true });
+    }
   });
 
   test('has a source map with the source of every module', async () => {
@@ -243,7 +304,7 @@ describe('the built package', () => {
     const { stdout } = await run(process.execPath, args);
     const [, number] = stdout.match(/space-service:\/\/\/client\/http\.ts:(\d+)/) ?? [];
     const lines = (await readFile('client/http.ts', 'utf8')).split('\n');
-    expect(lines[Number(number) - 1]).toContain('throw new ApiError');
+    expect(lines[Number(number) - 1]).toContain('throw toApiError');
   });
 
   test('passes publint', async () => {
@@ -260,6 +321,9 @@ describe('the built package', () => {
     if (!analysis.types) expect.fail('The package has no types.');
     expect(Object.keys(analysis.entrypoints)).toEqual([
       '.',
+      './tanstack-react-query',
+      './zod',
+      './msw',
       './handlers',
       './openapi.json',
       './package.json',

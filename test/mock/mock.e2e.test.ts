@@ -2,8 +2,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { getResponse } from 'msw';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { handlers } from '../../client/msw.ts';
 import { operations } from '../../server/contract.ts';
 import { validatedFetch } from '../support/contract.ts';
 import { freePort, occupyPort } from '../support/ports.ts';
@@ -52,6 +54,17 @@ describe('The mock server', () => {
       expect(last).toMatchObject({ status: 200, next: undefined, body: { next_cursor: null } });
     },
   );
+
+  test('returns the same examples as the handlers for Mock Service Worker', async () => {
+    for (const operation of operations) {
+      const { url: path, init } = exampleRequest(operation);
+      const { status, body } = await request(path, init);
+      const handled = await getResponse(handlers, new Request(url + path, init));
+      expect(status).toBe(handled?.status);
+      const handledBody = JSON.stringify(await handled?.json());
+      expect(body).toEqual(JSON.parse(handledBody.replaceAll('http://127.0.0.1:3000', url)));
+    }
+  });
 
   test('returns Answered-Query unless as_typed is true', async () => {
     const answeredQueryTo = async (path: string) =>

@@ -1,5 +1,5 @@
 import {
-  ApiError,
+  type ApiError,
   createClient,
   createConfig,
   login,
@@ -52,10 +52,8 @@ export function signOut(): void {
  * Returns the body of a successful response.
  * @throws ApiError for any other response
  */
-export async function dataOf<T>(
-  request: Promise<{ data?: T; error?: unknown; response?: Response }>,
-): Promise<T> {
-  const { data, error, response } = await request;
-  if (data === undefined) throw new ApiError(response, error);
+export async function dataOf<T>(request: Promise<{ data?: T; error?: ApiError }>): Promise<T> {
+  const { data, error } = await request;
+  if (data === undefined) throw error;
   return data;
 }

@@ -1,0 +1,67 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Changes what no setting of the generator can change in its output.
+ * @throws Error if a file has another form, as after an update of the generator
+ */
+export function adaptOutput(folder: string): void {
+  adapt(join(folder, 'types.gen.ts'), [
+    // An open union, so that editors suggest the codes. The contract declares a plain string, because no schema is an
+    // open union for all generators: with `anyOf`, some return a class or stop at an unknown code.
+    [/^(export type Problem = \{.*?\n {4}code: )string;/ms, '$1ProblemCode | (string & {});'],
+    ['\n\n', "\n\nimport type { ProblemCode } from './problem-codes.gen.ts';\n\n"],
+  ]);
+  // Clients throw and return failed requests as ApiError.
+  adapt(join(folder, 'sdk.gen.ts'), [
+    [/\b\w+Errors, ThrowOnError>/g, 'ApiError, ThrowOnError>'],
+    [/ \w+Errors,/g, ''],
+    ['\n\n', "\n\nimport type { ApiError } from '../client/errors.ts';\n"],
+  ]);
+  adapt(join(folder, 'client.gen.ts'), [
+    [/(?<=export const client: Client = )(.*);/, 'withApiErrors($1);'],
+    ['\n\n', "\n\nimport { withApiErrors } from '../client/api-errors.ts';\n"],
+  ]);
+  adapt(join(folder, '@tanstack/react-query.gen.ts'), [
+    [/(?<=Response, )\w+Error,/g, 'ApiError,'],
+    [/ (?!Api)\w+Error,/g, ''],
+    [
+      'import { client }',
+      "import type { ApiError } from '../../client/errors.ts';\nimport { client }",
+    ],
+    // Those of the client send an Idempotency-Key.
+    [
+      /(?<=import \{.*) createSpace,(.*) sendMessage,(.*'\.\.\/sdk\.gen\.ts';)/,
+      "$1$2\nimport { createSpace, sendMessage } from '../../client/creations.ts';",
+    ],
+    // Both searches return arrays, whose cursor is in a header. listSpaces returns the same lists as pages.
+    [/export const searchSpaces(ByTag)?InfiniteQueryKey = .*\n\n/g, ''],
+    [
+      /\/\*\*\n(?: \*.*\n)+export const searchSpaces(ByTag)?InfiniteOptions = .*\n(?: .*\n)+\};\n\n/g,
+      '',
+    ],
+    [
+      /(?<=queryKey: \w+InfiniteQueryKey\(options\))\n/g,
+      ',\n        initialPageParam: undefined as unknown as string,\n        getNextPageParam: ({ next_cursor }) => next_cursor\n',
+    ],
+  ]);
+  adapt(join(folder, 'zod.gen.ts'), [
+    // The JSON of responses has numbers, and no value is larger than the largest safe integer.
+    [/z\.coerce\.bigint\(\)/g, 'z.int()'],
+    [/BigInt\((\d+)\)/g, '$1'],
+    // The generator takes files for strings.
+    ['avatar: z.string()', 'avatar: z.instanceof(Blob)'],
+  ]);
+}
+
+type Change = [pattern: string | RegExp, replacement: string];
+
+function adapt(file: string, changes: readonly Change[]): void {
+  let code = readFileSync(file, 'utf8');
+  for (const [pattern, replacement] of changes) {
+    const changed = code.replace(pattern, replacement);
+    if (changed === code) throw new Error(`${file} does not contain ${pattern}.`);
+    code = changed;
+  }
+  writeFileSync(file, code);
+}

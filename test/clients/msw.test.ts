@@ -1,0 +1,115 @@
+import { getResponse, HttpResponse } from 'msw';
+import { setupServer } from 'msw/node';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  ApiError,
+  createClient,
+  createConfig,
+  getSpace,
+  listMessages,
+  pages,
+  searchSpaces,
+  sendMessage,
+} from '../../client/index.ts';
+import { fixture, handlers, http } from '../../client/msw.ts';
+import { examples } from '../../generated/examples.gen.ts';
+import * as zod from '../../generated/zod.gen.ts';
+import { operations } from '../../server/contract.ts';
+import { exampleRequest } from '../support/requests.ts';
+
+const baseUrl = 'https://spaces.example.org/v1';
+const client = createClient(createConfig({ baseUrl }));
+const server = setupServer(...handlers);
+beforeAll(() => server.listen({ onUnhandledFrame: 'error' }));
+afterEach(() => server.resetHandlers());
+afterAll(() => server.close());
+
+test.each(operations)(
+  '$operationId responds with the example of the contract',
+  async (operation) => {
+    const { url, init } = exampleRequest(operation);
+    const response = await fetch(baseUrl + url, init);
+    const { success } = examples[operation.operationId as keyof typeof examples];
+    expect(response.status).toBe(success.status);
+    expect(await response.json()).toEqual(success.body);
+  },
+);
+
+const problems = operations.flatMap(({ operationId, responses }) =>
+  Object.entries(responses).flatMap(([status, { 'x-problem-codes': codes = [] }]) =>
+    codes.map((code) => [operationId, Number(status), code]),
+  ),
+);
+test('http.problem simulates each documented error', async () => {
+  for (const [operationId, status, code] of problems) {
+    const problem = http.problem(
+      operationId as 'getProfile',
+      status as 401,
+      code as 'unauthenticated',
+    );
+    const operation = operations.find((each) => each.operationId === operationId);
+    const { url, init } = exampleRequest(operation ?? expect.fail());
+    const response = await getResponse([problem], new Request(baseUrl + url, init));
+    expect(await response?.json()).toMatchObject({ status, code });
+    expect(response?.status).toBe(status);
+    if (status === 429) expect(response?.headers.get('Retry-After')).toBe('12');
+  }
+});
+
+test('http.problem rejects errors that are not documented', () => {
+  // @ts-expect-error the operation has no such status
+  expect(() => http.problem('getProfile', 409)).toThrow(TypeError);
+  // @ts-expect-error the operation has no such code
+  expect(() => http.problem('getProfile', 401, 'username_taken')).toThrow(TypeError);
+});
+
+test('http.respond replaces a response', async () => {
+  const { items, ...page } = fixture('listMessages');
+  const [message] = items;
+  server.use(http.respond('listMessages', { ...page, items: [], next_cursor: null }));
+  const empty = await listMessages({ client, query: { space_id: 's' }, throwOnError: true });
+  expect(empty.data.items).toEqual([]);
+
+  server.use(
+    http.respond('sendMessage', ({ body }) => ({ ...fixture('sendMessage'), text: body.text })),
+    http.respond('getSpace', ({ path }) => ({ ...fixture('getSpace'), space_id: path.space_id })),
+    // @ts-expect-error the body lacks fields
+    http.respond('getUser', { username: 'ada' }),
+  );
+  const sent = await sendMessage({ client, body: { space_id: 's', text: 'Hello' } });
+  expect(sent.response?.status).toBe(201);
+  expect(sent.data?.text).toBe('Hello');
+  const space = await getSpace({ client, path: { space_id: 'a%b' } });
+  expect(space.data?.space_id).toBe('a%b');
+  expect(fixture('listMessages').items[0]).toEqual(message);
+});
+
+test('a handler of one operation leaves the paths of others to them', async () => {
+  server.use(http.problem('getSpace', 404));
+  const { data } = await searchSpaces({ client, query: { q: 'tea' } });
+  expect(data).toEqual(fixture('searchSpaces'));
+});
+
+test('http.respond simulates a failed network', async () => {
+  server.use(http.respond('searchSpaces', () => HttpResponse.error()));
+  const { error } = await searchSpaces({ client, query: { q: 'tea' } });
+  expect(error).toBeInstanceOf(ApiError);
+  expect(error?.status).toBeNull();
+});
+
+test('every list ends', async () => {
+  const query = { space_id: 's' };
+  let count = 0;
+  const all = pages((cursor) => listMessages({ client, query: { ...query, cursor } }));
+  for await (const _ of all) count += 1;
+  expect(count).toBe(2);
+});
+
+test.each(operations)('the Zod schemas accept the examples of $operationId', (operation) => {
+  const name = `z${operation.operationId[0]?.toUpperCase()}${operation.operationId.slice(1)}`;
+  const schemas: Record<string, { parse(value: unknown): unknown }> = zod;
+  const { body } = examples[operation.operationId as keyof typeof examples].success;
+  expect(schemas[`${name}Response`]?.parse(body)).toEqual(body);
+  const { example } = operation.requestBody?.content['application/json'] ?? {};
+  if (example) expect(schemas[`${name}Body`]?.parse(example)).toEqual(example);
+});
