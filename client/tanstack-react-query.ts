@@ -12,7 +12,8 @@ type Change = Exclude<keyof OperationTypes, Query>;
 
 const SEARCHES = ['listSpaces', 'searchSpaces', 'searchSpacesByTag'] as const;
 const SPACES = [...SEARCHES, 'getSpace', 'listParticipations'] as const;
-const PARTICIPANTS = [...SPACES, 'listParticipants', 'listRemovals'] as const;
+const PARTICIPATION = ['getSpace', 'getParticipation', 'listParticipations'] as const;
+const PARTICIPANTS = [...SPACES, 'getParticipation', 'listParticipants', 'listRemovals'] as const;
 const AUTHORS = ['getProfile', 'getUser', ...SPACES, 'listParticipants', 'listMessages'] as const;
 
 /**
@@ -38,8 +39,9 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Query[] | 'all'>> = {
   leaveSpace: PARTICIPANTS,
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
-  sendMessage: ['listMessages', 'getProfile'],
-  deleteMessage: ['listMessages', 'getProfile'],
+  markRead: PARTICIPATION,
+  sendMessage: ['listMessages', ...PARTICIPATION, 'getProfile'],
+  deleteMessage: ['listMessages', ...PARTICIPATION, 'getProfile'],
   appreciateMessage: ['listMessages'],
   withdrawAppreciation: ['listMessages'],
   reportSpace: [],
