@@ -14,7 +14,8 @@ const SEARCHES = ['listSpaces', 'searchSpaces', 'searchSpacesByTag'] as const;
 const SPACES = [...SEARCHES, 'getSpace', 'listParticipations'] as const;
 const PARTICIPATION = ['getSpace', 'getParticipation', 'listParticipations'] as const;
 const PARTICIPANTS = [...SPACES, 'getParticipation', 'listParticipants', 'listRemovals'] as const;
-const AUTHORS = ['getProfile', 'getUser', ...SPACES, 'listParticipants', 'listMessages'] as const;
+const MESSAGES = ['listMessages', 'getMessage'] as const;
+const AUTHORS = ['getProfile', 'getUser', ...SPACES, 'listParticipants', ...MESSAGES] as const;
 
 /**
  * The queries that a successful mutation makes stale, by their operations. A change of the session makes all of them
@@ -40,10 +41,10 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Query[] | 'all'>> = {
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
   markRead: PARTICIPATION,
-  sendMessage: ['listMessages', ...PARTICIPATION, 'getProfile'],
-  deleteMessage: ['listMessages', ...PARTICIPATION, 'getProfile'],
-  appreciateMessage: ['listMessages'],
-  withdrawAppreciation: ['listMessages'],
+  sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
+  deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
+  appreciateMessage: MESSAGES,
+  withdrawAppreciation: MESSAGES,
   reportSpace: [],
   reportMessage: [],
 };

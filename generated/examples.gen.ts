@@ -2810,6 +2810,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
         "word_count": 13,
         "appreciation_count": 2,
+        "is_appreciated": false,
         "created_at": "2026-03-02T20:17:31.004Z"
       }
     },
