@@ -11,10 +11,10 @@ type Query = OperationsWith<'GET'>;
 type Change = Exclude<keyof OperationTypes, Query>;
 
 const SEARCHES = ['listSpaces', 'searchSpaces', 'searchSpacesByTag'] as const;
-const PARTICIPATIONS = ['listParticipations', 'getParticipation'] as const;
-const SPACES = [...SEARCHES, 'getSpace', ...PARTICIPATIONS] as const;
+const SPACES = [...SEARCHES, 'getSpace', 'listParticipations'] as const;
+const PARTICIPATION = ['getSpace', 'getParticipation', 'listParticipations'] as const;
+const PARTICIPANTS = [...SPACES, 'getParticipation', 'listParticipants', 'listRemovals'] as const;
 const MESSAGES = ['listMessages', 'getMessage'] as const;
-const PARTICIPANTS = [...SPACES, 'listParticipants', 'listRemovals'] as const;
 const AUTHORS = ['getProfile', 'getUser', ...SPACES, 'listParticipants', ...MESSAGES] as const;
 
 /**
@@ -40,9 +40,9 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Query[] | 'all'>> = {
   leaveSpace: PARTICIPANTS,
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
-  markRead: PARTICIPATIONS,
-  sendMessage: [...MESSAGES, ...PARTICIPATIONS, 'getProfile'],
-  deleteMessage: [...MESSAGES, ...PARTICIPATIONS, 'getProfile'],
+  markRead: PARTICIPATION,
+  sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
+  deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   appreciateMessage: MESSAGES,
   withdrawAppreciation: MESSAGES,
   reportSpace: [],

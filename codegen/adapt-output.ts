@@ -29,6 +29,11 @@ export function adaptOutput(folder: string): void {
       'import { client }',
       "import type { ApiError } from '../../client/errors.ts';\nimport { client }",
     ],
+    // Those of the client send an Idempotency-Key.
+    [
+      /(?<=import \{.*) createSpace,(.*) sendMessage,(.*'\.\.\/sdk\.gen\.ts';)/,
+      "$1$2\nimport { createSpace, sendMessage } from '../../client/creations.ts';",
+    ],
     // Both searches return arrays, whose cursor is in a header. listSpaces returns the same lists as pages.
     [/export const searchSpaces(ByTag)?InfiniteQueryKey = .*\n\n/g, ''],
     [

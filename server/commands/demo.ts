@@ -2,18 +2,25 @@ import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { login } from '../auth/login.ts';
+import { findCaller } from '../auth/sessions.ts';
 import type { Command, Terminal } from '../command-line/command.ts';
+import { commandLine } from '../command-line/help.ts';
 import { type Config, DEFAULT_PORT, readConfig } from '../config.ts';
+import type { Context } from '../context.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, PortInUseError, resolvePort } from '../process/port.ts';
 import { serve } from '../process/serve.ts';
+import { reportMessage } from '../reports/reports.ts';
 import { importSample } from '../sample/import-sample.ts';
-import { DEMO_ACCOUNT } from '../sample/sample.ts';
+import { DEMO_ACCOUNT, DEMO_INVITATION, REPORTED_MESSAGE_ID } from '../sample/sample.ts';
 import { createTemporaryFolder } from '../system/temporary-folder.ts';
 
 const INTRODUCTION = `**This is a demo.** To try the operations that need an access token, execute *Sign in* with the example in the request:
 the email address \`${DEMO_ACCOUNT.email}\` and the password \`${DEMO_ACCOUNT.password}\`. Then copy the \`access_token\` from the
 response, press *Authorize* and paste it. The ids in the examples exist.`;
+
+/** The account whose password the printed commands change, and which they delete. */
+const SPARE_EMAIL = 'person30@example.com';
 
 /** Starts a server with sample data in a temporary folder, which is deleted when the process exits. */
 export const demo: Command = async (_, terminal) => {
@@ -36,10 +43,19 @@ export const demo: Command = async (_, terminal) => {
     demo: { introduction: INTRODUCTION, webPageFolder },
   });
   const { token } = await login(context, DEMO_ACCOUNT.email, DEMO_ACCOUNT.password);
+  const spare = await login(context, SPARE_EMAIL, DEMO_ACCOUNT.password);
+  await report(context, token, 'Advertising, for the third time this week.');
+  await report(context, spare.token, 'Spam. The same text is in two other spaces.');
   const avatar = join(dataDir, 'avatar.jpg');
   copyFileSync(new URL('../sample/avatar.jpg', import.meta.url), avatar);
-  console.log(welcome(config, token, avatar, webPageFolder !== null));
+  console.log(welcome(config, token, spare.token, avatar, webPageFolder !== null));
 };
+
+/** Reports a message of the sample data. The export format has no reports. */
+async function report(context: Context, token: string, reason: string): Promise<void> {
+  const caller = await findCaller(context.engine, token, context.config.sessions);
+  if (caller) await reportMessage(context, caller, REPORTED_MESSAGE_ID, reason);
+}
 
 /**
  * Returns the default settings with HOST and PORT from the environment and a temporary data folder. Uses a free port if
@@ -73,19 +89,26 @@ async function isFree(address: Address): Promise<boolean> {
 
 /** The comments contain no apostrophes: zsh does not ignore pasted comments, and would wait for a closing quote. */
 function welcome(
-  { publicUrl: url }: Config,
+  config: Config,
   accessToken: string,
+  spareToken: string,
   avatarFile: string,
   hasWebPage: boolean,
 ): string {
+  const { publicUrl: url } = config;
   const { email, password } = DEMO_ACCOUNT;
+  const { space_id, invitation_code } = DEMO_INVITATION;
+  const invitation = hasWebPage
+    ? `\n  A private space        ${url}/#/space?id=${space_id}&invitation=${invitation_code}`
+    : '';
   return `
 space-service is running. Its sample data is deleted when you stop the demo.
 
   Try it in the browser  ${hasWebPage ? url : `${url}/docs`}
-  Sign in                ${email}, ${password}
+  Sign in                ${email}, ${password}${invitation}
   API reference          ${url}/docs
   The contract           ${url}/openapi.yaml
+  Reports by users       DATA_DIR=${config.dataDir} ${commandLine('reports')}
   Stop it                Ctrl+C
 
 You are the user ada. Paste these lines into another terminal:
@@ -116,14 +139,22 @@ You are the user ada. Paste these lines into another terminal:
   # 7. Change your avatar
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -F 'avatar=@${avatarFile}' ${url}/api/profile/picture
 
-  # 8. Change your password
+  # 8. Join a private space with its invitation
   curl -w '\\n' -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+    -d '{"invitation_code":"${invitation_code}"}' ${url}/api/participations/${space_id}
+
+The last two change and delete another account, ${SPARE_EMAIL}:
+
+  OTHER=${spareToken}
+
+  # 9. Change the password
+  curl -w '\\n' -X PUT -H "Authorization: Bearer $OTHER" -H 'Content-Type: application/json' \\
     -d '{"currentPassword":"${password}","newPassword":"honey on crumpets"}' ${url}/api/profile/password
 
-  # 9. Delete your account
-  curl -w '\\n' -X DELETE -H "Authorization: Bearer $TOKEN" ${url}/api/profile/account
+  # 10. Delete the account
+  curl -w '\\n' -X DELETE -H "Authorization: Bearer $OTHER" ${url}/api/profile/account
 
-To sign in as another user, use person2@example.com to person30@example.com. The password of all sample users is
-"${password}".
+To sign in as another user, use person2@example.com to person29@example.com. The password of all sample users is
+"${password}". Unlike a server of your own, the demo does not limit reads per client.
 `;
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { deriveId } from '../import-export/defaults.ts';
 import type { DataRecord } from '../import-export/records.ts';
 import { randomNumbers } from './random.ts';
 
@@ -8,6 +9,18 @@ import { randomNumbers } from './random.ts';
  * email address and password, so they work with the sample data.
  */
 export const DEMO_ACCOUNT = { email: 'ada@example.com', password: 'correct horse battery' };
+
+/** An invitation of the demo's account to a private space. */
+export const DEMO_INVITATION = {
+  space_id: 'sample-invitation',
+  invitation_code: 'the-long-table-needs-benches',
+};
+
+/** A space with 200 messages, the last of which are some minutes old. */
+const ACTIVE_SPACE_ID = 'sample-birds';
+
+/** The advertisement in the active space. */
+export const REPORTED_MESSAGE_ID = `${ACTIVE_SPACE_ID}-message-188`;
 
 /** The ids in the contract's examples. The sample data has them, so that the examples can be sent to the demo. */
 const EXAMPLE_IDS = {
@@ -25,6 +38,8 @@ interface Person {
 
 interface User extends Person {
   id: string;
+  /** File name of the avatar; undefined for the default one. */
+  picture: string | undefined;
 }
 
 interface Conversation {
@@ -33,11 +48,17 @@ interface Conversation {
   tags: string[];
   language: string;
   visibility?: 'public' | 'private';
+  /** Only of spaces that other modules name. */
+  id?: string;
   messages: string[];
 }
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** How many messages people write before they leave for some hours or days. */
+const MESSAGES_PER_SITTING = 5;
 
 /**
  * Yields sample users, spaces and conversations as records to import. Each call yields the same records, with different
@@ -45,12 +66,23 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
  * @param passwordHash of all sample users
  */
 export function* sampleRecords(passwordHash: string, now: Date): Iterable<DataRecord> {
-  const people = read<Person[]>('people.yaml').map((person, i) => ({
-    ...person,
-    id: i === 0 ? EXAMPLE_IDS.user : `sample-user-${i + 1}`,
-  }));
+  const people = readPeople();
   yield* recordsOfUsers(people, passwordHash, now);
   yield* recordsOfSpaces(people, now);
+}
+
+/** Returns the file names of the avatars that the sample users have. */
+export function sampleAvatars(): string[] {
+  return readPeople().flatMap(({ picture }) => picture ?? []);
+}
+
+function readPeople(): User[] {
+  return read<Person[]>('people.yaml').map((person, i) => ({
+    ...person,
+    id: i === 0 ? EXAMPLE_IDS.user : `sample-user-${i + 1}`,
+    // Ada changes hers with a command of the demo. Some others keep the default avatar, too.
+    picture: i > 0 && i % 4 !== 0 ? `${deriveId('avatar', String(i))}.webp` : undefined,
+  }));
 }
 
 function* recordsOfUsers(
@@ -58,7 +90,7 @@ function* recordsOfUsers(
   passwordHash: string,
   now: Date,
 ): Iterable<DataRecord> {
-  for (const [i, { id, username, bio, verified }] of people.entries()) {
+  for (const [i, { id, username, bio, verified, picture }] of people.entries()) {
     yield {
       type: 'user',
       user_id: id,
@@ -67,6 +99,7 @@ function* recordsOfUsers(
       password_hash: passwordHash,
       bio,
       is_verified: verified,
+      ...(picture && { picture }),
       created_at: before(now, 200 * DAY_MS - i * DAY_MS),
     };
   }
@@ -80,25 +113,31 @@ function* recordsOfSpaces(people: readonly User[], now: Date): Iterable<DataReco
   let hasExampleSpace = false;
   for (const [i, conversation] of shuffle(conversations, random).entries()) {
     const ageMs = ((conversations.length - i) / conversations.length) * 150 * DAY_MS;
+    const { language } = conversation;
+    const isInvitation = conversation.id === DEMO_INVITATION.space_id;
+    const candidates = isInvitation ? people.slice(1) : people;
     const speakers = shuffle(
-      people.filter(({ languages }) => languages.includes(conversation.language)),
+      candidates.filter(({ languages }) => languages.includes(language)),
       random,
     ).slice(0, 5);
     const listeners = shuffle(
-      people.filter((person) => !speakers.includes(person)),
+      candidates.filter((person) => !speakers.includes(person)),
       random,
     ).slice(0, Math.floor(random() ** 2 * 20));
     const [creator] = speakers;
-    if (!creator) throw new Error(`No sample user speaks ${conversation.language}.`);
+    if (!creator) throw new Error(`No sample user speaks ${language}.`);
     // The first public space that the demo's account created. As its creator, the account can send all requests.
     const isExample: boolean =
       !hasExampleSpace && creator.id === EXAMPLE_IDS.user && conversation.visibility !== 'private';
     hasExampleSpace ||= isExample;
-    const spaceId = isExample ? EXAMPLE_IDS.space : `sample-space-${i + 1}`;
+    const spaceId = conversation.id ?? (isExample ? EXAMPLE_IDS.space : `sample-space-${i + 1}`);
+    const isActive = spaceId === ACTIVE_SPACE_ID;
+    const lastAgeMs = isActive ? 20 * MINUTE_MS : (ageMs / 2) * random() ** 3;
 
     yield {
       type: 'space',
       space_id: spaceId,
+      ...(isInvitation && DEMO_INVITATION),
       creator_id: creator.id,
       title: conversation.title,
       description: conversation.description,
@@ -111,10 +150,17 @@ function* recordsOfSpaces(people: readonly User[], now: Date): Iterable<DataReco
         type: 'participant',
         space_id: spaceId,
         user_id: person.id,
-        joined_at: before(now, ageMs - MINUTE_MS),
+        joined_at: before(now, person === creator ? ageMs : ageMs * (0.8 + 0.2 * random())),
       };
     }
-    yield* recordsOfMessages(conversation, { spaceId, speakers, listeners, ageMs, now, random });
+    const times = timesOfMessages(
+      conversation.messages.length,
+      ageMs * 0.8,
+      lastAgeMs,
+      now,
+      random,
+    );
+    yield* recordsOfMessages(conversation, { spaceId, speakers, listeners, times, random });
   }
 }
 
@@ -124,26 +170,24 @@ function* recordsOfMessages(
     spaceId: string;
     speakers: User[];
     listeners: User[];
-    ageMs: number;
-    now: Date;
+    times: number[];
     random: () => number;
   },
 ): Iterable<DataRecord> {
-  const { spaceId, speakers, listeners, ageMs, now, random } = setting;
+  const { spaceId, speakers, listeners, times, random } = setting;
   for (const [i, text] of messages.entries()) {
     // The second message is the first one by another user, which the demo's account can appreciate.
     const isExample = spaceId === EXAMPLE_IDS.space && i === 1;
     const messageId = isExample ? EXAMPLE_IDS.message : `${spaceId}-message-${i + 1}`;
     const author = speakers[i % speakers.length] as User;
-    // The messages are spread over the first half of the space's age.
-    const messageAgeMs = ageMs - 2 * MINUTE_MS - (ageMs / 2) * (i / messages.length);
+    const created_at = new Date(times[i] ?? 0).toISOString();
     yield {
       type: 'message',
       message_id: messageId,
       space_id: spaceId,
       author_id: author.id,
       text,
-      created_at: before(now, messageAgeMs),
+      created_at,
     };
     for (const reader of [...speakers, ...listeners]) {
       if (reader === author || random() > 0.15) continue;
@@ -151,10 +195,38 @@ function* recordsOfMessages(
         type: 'appreciation',
         message_id: messageId,
         user_id: reader.id,
-        created_at: before(now, messageAgeMs - random() * 30 * MINUTE_MS),
+        created_at,
       };
     }
   }
+}
+
+/** Returns ascending times between two ages, by day and in sittings. */
+function timesOfMessages(
+  count: number,
+  firstAgeMs: number,
+  lastAgeMs: number,
+  now: Date,
+  random: () => number,
+): number[] {
+  const sittings = Math.ceil(count / MESSAGES_PER_SITTING);
+  let time = 0;
+  return Array.from({ length: count }, (_, i) => {
+    const progress = Math.floor(i / MESSAGES_PER_SITTING) / Math.max(1, sittings - 1);
+    const ageMs = firstAgeMs - (firstAgeMs - lastAgeMs) * progress;
+    // The last sitting is recent at any time of day.
+    const start = progress === 1 ? now.getTime() - ageMs : byDay(now.getTime() - ageMs - DAY_MS);
+    const pauseMs = (1 + random() * 8) * MINUTE_MS;
+    time = i % MESSAGES_PER_SITTING === 0 ? Math.max(time + MINUTE_MS, start) : time + pauseMs;
+    // The last sitting of an active space would end in the future.
+    return Math.min(time, now.getTime() - (count - i) * MINUTE_MS);
+  });
+}
+
+/** Moves a time to between 8 and 22 o'clock of the same day, and keeps the order of times. */
+function byDay(time: number): number {
+  const sinceMidnightMs = time % DAY_MS;
+  return time - sinceMidnightMs + 8 * HOUR_MS + (sinceMidnightMs * 14) / 24;
 }
 
 function read<T>(file: string): T {

@@ -75,7 +75,7 @@ test.concurrent('createSpace fails if the connection breaks twice', async () => 
   const requests: Request[] = [];
   const client = clientThatLoses(2, requests);
   const { error, response } = await createSpace({ client, body: spaceCreation() });
-  expect(error).toEqual(new TypeError('fetch failed'));
+  expect(error).toMatchObject({ name: 'ApiError', cause: new TypeError('fetch failed') });
   expect(response).toBeUndefined();
   expect(requests).toHaveLength(2);
 });

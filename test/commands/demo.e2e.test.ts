@@ -17,7 +17,7 @@ afterAll(() => rm(folder, { recursive: true }));
 describe('npm run demo', () => {
   test('uses a free port with PORT=0, and prints its links', async () => {
     await using demo = startProgram('demo', [], { TMPDIR: folder, PORT: '0' });
-    await expect.poll(demo.stdout).toContain('person30@example.com');
+    await expect.poll(demo.stdout).toContain('person29@example.com');
     const [, contractUrl = ''] = /The contract +(\S+)/.exec(demo.stdout()) ?? [];
     const contract = await fetch(contractUrl);
     expect(contract.status).toBe(200);
@@ -38,7 +38,7 @@ describe('npm run demo', () => {
       REGISTRATION: 'closed',
       MAX_SPACES: 'many',
     });
-    await expect.poll(demo.stdout).toContain('person30@example.com');
+    await expect.poll(demo.stdout).toContain('person29@example.com');
     expect(demo.stdout()).not.toContain('https://');
     const [, url = ''] = /API reference +(\S+)\/docs/.exec(demo.stdout()) ?? [];
     const newUser = { username: 'newcomer', email: 'a@example.org', password: 'honey on crumpets' };
@@ -65,20 +65,25 @@ describe('npm run demo', () => {
       TMPDIR: folder,
       PORT: String(await freePort()),
     });
-    await expect.poll(demo.stdout).toContain('person30@example.com');
-    // Without the five lines of links and the sign-in above the commands.
-    const pasted = demo
-      .stdout()
+    await expect.poll(demo.stdout).toContain('person29@example.com');
+    const [, commands = ''] = demo.stdout().split(/^(?= {2}TOKEN=)/m);
+    const pasted = commands
       .split('\n')
       .filter((line) => /^ {2}/.test(line))
-      .slice(5)
       .join('\n');
     // Prints the status of each response on its own line.
     const script = pasted.replaceAll(`-w '\\n'`, `-s -w '\\n%{http_code}\\n'`);
     await using shell = startProcess('bash', ['-e'], {}, script);
     const { stdout } = await shell.result;
+    // The printed session still works.
+    const [, token = ''] = /TOKEN=(\S+)/.exec(commands) ?? [];
+    const [, url = ''] = /API reference +(\S+)\/docs/.exec(demo.stdout()) ?? [];
+    const profile = await fetch(`${url}/api/profile/me`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(profile.status).toBe(200);
     const statuses = stdout.split('\n').filter((line) => /^\d{3}$/.test(line));
-    expect(statuses).toEqual(Array(11).fill('200'));
+    expect(statuses).toEqual(Array(12).fill('200'));
     expect(stdout).toContain('"title":"Bread"');
     expect(stdout).toContain('"title":"Astronomy"');
     expect(stdout).toContain('Your username is now ada.lovelace.');
@@ -92,7 +97,7 @@ describe('npm run demo', () => {
 
   test('deletes its files when its terminal is closed', async () => {
     await using demo = startProgram('demo', [], { TMPDIR: folder, PORT: '0' });
-    await expect.poll(demo.stdout).toContain('person30@example.com');
+    await expect.poll(demo.stdout).toContain('person29@example.com');
     const data = /avatar=@(\S+)\/avatar\.jpg/.exec(demo.stdout())?.[1] ?? '';
     demo.child.kill('SIGHUP');
     await demo.exited;

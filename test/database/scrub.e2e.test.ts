@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process';
+import { execFile, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../server/database/open.ts';
@@ -15,6 +16,8 @@ import { readDataFolder } from '../support/data-files.ts';
 
 /** Without hexadecimal digits, so no random name contains it. */
 const CANARY = 'zyxwvzyxwv';
+
+const entry = new URL('../../server/database/sqlite/maintenance/scrub-entry.ts', import.meta.url);
 
 const ROWS = 10_000;
 
@@ -147,7 +150,6 @@ describe('runScrubProcess', () => {
 });
 
 test('A database stays intact when the scrub process is killed', async () => {
-  const entry = new URL('../../server/database/sqlite/maintenance/scrub-entry.ts', import.meta.url);
   let kills = 0;
   for (let i = 0; i < 8; i += 1) {
     insertRows(1_000);
@@ -172,4 +174,16 @@ test('A database stays intact when the scrub process is killed', async () => {
   expect(kills).toBeGreaterThan(0);
   await runScrubProcess(file, neverAborted);
   expect(await countRemains()).toBe(0);
+});
+
+test('a scrub process that fails after its service has exited prints nothing', async () => {
+  const missing = join(dataDir, 'missing', 'file.sqlite');
+  const service = `
+    const { fork } = require('node:child_process');
+    const options = { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] };
+    const child = fork(${JSON.stringify(entry.pathname)}, [${JSON.stringify(missing)}, '10000'], options);
+    child.once('spawn', () => process.exit());`;
+  // Waits for the scrub process, too, which has the same standard error.
+  const { stderr } = await promisify(execFile)(process.execPath, ['-e', service]);
+  expect(stderr).toBe('');
 });

@@ -15,7 +15,11 @@ try {
   await scrubFile(file, stopping.signal, Number(lockTimeoutMs));
 } catch (error) {
   process.exitCode = 1;
-  process.send?.(serializeError(isSystemError(error) ? ioError(error.message, error) : error));
+  // The service can exit meanwhile. The empty callback ignores that nobody receives the error.
+  process.send?.(
+    serializeError(isSystemError(error) ? ioError(error.message, error) : error),
+    () => {},
+  );
 }
 if (process.connected) process.disconnect();
 
