@@ -1,14 +1,8 @@
-import {
-  type ApiError,
-  createClient,
-  createConfig,
-  login,
-  logout,
-  ProfileAPI,
-  register,
-  SearchAPI,
-} from 'space-service';
-import { accessToken, endSession, startSession } from './session.ts';
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+import { ApiError, client, SearchAPI } from 'space-service';
+import { isSignInRequired, isTemporary, SessionChangedError } from './errors.ts';
+import { askToSignIn } from './navigation.ts';
+import { accessToken, onSessionChange } from './session.ts';
 
 /** The service. By default, it has the origin of this page. */
 const baseUrl = import.meta.env.VITE_API_URL || location.origin;
@@ -17,43 +11,45 @@ const baseUrl = import.meta.env.VITE_API_URL || location.origin;
 const fetchInSession: typeof fetch = async (...request) => {
   const token = accessToken();
   const response = await fetch(...request);
-  if (accessToken() !== token) throw new Error('The session has changed.');
+  if (accessToken() !== token) throw new SessionChangedError();
   return response;
 };
 
+client.setConfig({ baseUrl, auth: accessToken, fetch: fetchInSession });
+
 export const searchApi = new SearchAPI({ baseUrl });
-export const profileApi = new ProfileAPI({ baseUrl, token: accessToken, fetch: fetchInSession });
 
-/** For the operations that the two objects above do not have. */
-export const client = createClient(
-  createConfig({ baseUrl, auth: accessToken, fetch: fetchInSession }),
-);
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // A request is sent even if the browser believes to be offline, because the service can be on this machine.
+      networkMode: 'always',
+      refetchOnReconnect: true,
+      retry: (count, error) => count === 0 && isTemporary(error) && !isRateLimit(error),
+      retryDelay: 500,
+      staleTime: 5_000,
+    },
+    mutations: { networkMode: 'always' },
+  },
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({
+    onError,
+    // What has changed can be shown anywhere. Messages are updated as they are followed.
+    onSuccess: () => {
+      void queryClient.invalidateQueries({
+        predicate: ({ queryKey }) => Object(queryKey[0])._id !== 'listMessages',
+      });
+    },
+  }),
+});
 
-/** @throws ApiError */
-export async function signIn(email: string, password: string): Promise<void> {
-  const session = await dataOf(login({ client, body: { email, password } }));
-  startSession(session.access_token);
+// Nothing of an account remains for the next one.
+onSessionChange(() => queryClient.clear());
+
+function onError(error: unknown): void {
+  if (isSignInRequired(error)) askToSignIn();
 }
 
-/** @throws ApiError */
-export async function signUp(username: string, email: string, password: string): Promise<void> {
-  const session = await dataOf(register({ client, body: { username, email, password } }));
-  startSession(session.access_token);
-}
-
-/** Does not wait for the service, so that people are signed out here even if it cannot be reached. */
-export function signOut(): void {
-  const auth = accessToken();
-  endSession();
-  void logout({ client, auth });
-}
-
-/**
- * Returns the body of a successful response.
- * @throws ApiError for any other response
- */
-export async function dataOf<T>(request: Promise<{ data?: T; error?: ApiError }>): Promise<T> {
-  const { data, error } = await request;
-  if (data === undefined) throw error;
-  return data;
+function isRateLimit(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 429;
 }

@@ -1,51 +1,63 @@
-import { ApiError } from 'space-service';
-import { find } from './dom.ts';
-import { askToSignIn } from './session.ts';
+import { ApiError, SearchError } from 'space-service';
 
 /** Returns whether the access token is missing or its session has ended. A wrong password is another error. */
 export function isSignInRequired(error: unknown): boolean {
-  return error instanceof ApiError && error.problem?.code === 'unauthenticated';
+  return codeOf(error) === 'unauthenticated';
 }
 
-/**
- * Explains a failed request to a person.
- * @throws the error if it is not a failed request
- */
-export function explain(error: unknown): string {
-  if (!(error instanceof ApiError)) throw error;
-  const { status, problem, retryAfter } = error;
-  if (status === null) return 'The service cannot be reached. Check your connection and try again.';
-  if (status === 429) return `Too many requests. Try again ${fromNow(retryAfter)}.`;
-  if (status === 503) return `The service is busy. Try again ${fromNow(retryAfter)}.`;
-  return problem?.detail ?? 'The service sent an unexpected response. Try again later.';
-}
-
-/** Shows above the view why it could not be loaded, with a button that loads it again if this can succeed. */
-export function showFailure(error: unknown): void {
-  if (isSignInRequired(error)) {
-    askToSignIn();
-    return;
-  }
-  find('#failure p').textContent = explain(error);
-  find('#failure button').hidden = !isTemporary(error);
-  find('#failure').hidden = false;
-}
-
-export function hideFailure(): void {
-  find('#failure').hidden = true;
+/** Returns the problem code, by which the page decides; undefined if the service did not respond. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof ApiError ? (error.code ?? undefined) : undefined;
 }
 
 /** Returns whether the same request can succeed later. */
-function isTemporary(error: unknown): boolean {
+export function isTemporary(error: unknown): boolean {
+  if (isSessionChange(error)) return false;
+  if (error instanceof SearchError) return isTemporary(error.cause);
   if (!(error instanceof ApiError)) return false;
   const { status } = error;
   return status === null || status === 429 || status >= 500;
 }
 
-/** Returns a time in words, such as “in 42 seconds”. */
-function fromNow(seconds: number | null): string {
-  if (seconds === null) return 'later';
-  const format = new Intl.RelativeTimeFormat('en');
-  if (seconds < 100) return format.format(seconds, 'second');
-  return format.format(Math.ceil(seconds / 60), 'minute');
+/** Explains a failed request to a person, without the time to wait. */
+export function explain(error: unknown): string {
+  if (error instanceof SearchError) return explain(error.cause);
+  if (!(error instanceof ApiError)) return 'Something went wrong. Reload the page.';
+  const { status, problem } = error;
+  if (status === null) return 'The service cannot be reached. Check your connection and try again.';
+  if (status === 429) return 'Too many requests.';
+  if (status === 503) return 'The service is busy.';
+  return problem?.detail ?? 'The service sent an unexpected response. Try again later.';
+}
+
+/** Returns the seconds after which a request can be repeated; null if it need not wait. */
+export function secondsToWait(error: unknown): number | null {
+  if (error instanceof SearchError) return secondsToWait(error.cause);
+  if (!(error instanceof ApiError)) return null;
+  return error.status === 429 || error.status === 503 ? (error.retryAfter ?? 1) : null;
+}
+
+/**
+ * Returns what is wrong with the fields of a form, by their names. With the code `invalid_request`, the explanation lists
+ * all invalid fields, so each field gets its own message. With any other code, it is about one field and says more.
+ */
+export function fieldErrorsOf(error: unknown): Record<string, string> {
+  if (!(error instanceof ApiError) || !error.problem) return {};
+  const { code, detail, errors } = error.problem;
+  return Object.fromEntries(
+    errors.map(({ pointer, message }) => [
+      // A JSON Pointer into the body, such as /username or /tags/0.
+      pointer.split('/')[1] ?? '',
+      code === 'invalid_request' ? message : detail,
+    ]),
+  );
+}
+
+/** The session has changed meanwhile, so that nobody waits for the response any more. */
+export class SessionChangedError extends Error {
+  override readonly name = 'SessionChangedError';
+}
+
+export function isSessionChange(error: unknown): boolean {
+  return error instanceof ApiError && error.cause instanceof SessionChangedError;
 }

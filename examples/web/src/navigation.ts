@@ -1,31 +1,56 @@
-import { find } from './dom.ts';
+import { useSyncExternalStore } from 'react';
+import { accessToken, endSession } from './session.ts';
+import { showNotice } from './ui/notice.tsx';
 
-/**
- * A view of the page. Its address is the part of the URL after `#`, so any server of static files can serve the page.
- */
-export interface View {
-  /**
-   * Fills the view.
-   * @param parameters of the address
-   * @param signal aborts when another view is shown
-   */
-  show(parameters: URLSearchParams, signal: AbortSignal): void | Promise<void>;
+/** The address of a view is the part of the URL after `#`, so any server of static files can serve the page. */
+export interface Address {
+  path: string;
+  parameters: URLSearchParams;
 }
 
-/** Opens a view, with a short message above it, which screen readers announce. */
-export function openView(address: string, message = ''): void {
+let hasChanged = false;
+window.addEventListener('hashchange', () => {
+  hasChanged = true;
+});
+
+/** Returns whether another view was shown before. Screen readers announce a loaded page, but not a change of its view. */
+export function hasNavigated(): boolean {
+  return hasChanged;
+}
+
+export function useAddress(): Address {
+  const hash = useSyncExternalStore(subscribe, () => location.hash);
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
+  return { path, parameters: new URLSearchParams(query) };
+}
+
+/** Returns an address such as `#/space?id=1`. Omits parameters that are undefined. */
+export function addressOf(path: string, parameters: Record<string, string | undefined> = {}) {
+  const defined = Object.entries(parameters).filter((each): each is [string, string] => !!each[1]);
+  return defined.length === 0 ? `#/${path}` : `#/${path}?${new URLSearchParams(defined)}`;
+}
+
+export function openView(address: string): void {
   history.pushState(null, '', address);
-  showView(message);
+  // Changes of the history do not dispatch it.
+  window.dispatchEvent(new Event('hashchange'));
 }
 
 /** Opens a view instead of the current one, to which the Back button does not return. */
-export function replaceView(address: string, message: string): void {
+export function replaceView(address: string): void {
   history.replaceState(null, '', address);
-  showView(message);
+  window.dispatchEvent(new Event('hashchange'));
 }
 
-function showView(message: string): void {
-  // Changes of the history do not dispatch it.
-  window.dispatchEvent(new Event('hashchange'));
-  find('#notice').textContent = message;
+/** Opens the sign-in instead of the current view, because a request needs a session. Returns to the view afterwards. */
+export function askToSignIn(): void {
+  if (accessToken() !== '') showNotice('Your session has ended. Sign in again.');
+  const back = location.hash;
+  endSession();
+  replaceView(addressOf('sign-in', { back }));
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener('hashchange', listener);
+  return () => window.removeEventListener('hashchange', listener);
 }

@@ -1,35 +1,37 @@
-import { replaceView } from './navigation.ts';
+import { useSyncExternalStore } from 'react';
 
 const STORAGE_KEY = 'access-token';
+const listeners = new Set<() => void>();
 
 /** Returns the access token; empty without a session. */
 export function accessToken(): string {
   return sessionStorage.getItem(STORAGE_KEY) ?? '';
 }
 
-export function isSignedIn(): boolean {
-  return accessToken() !== '';
-}
-
 /** Stores the token until the tab is closed, so that the next person at this computer does not find it. */
 export function startSession(token: string): void {
   sessionStorage.setItem(STORAGE_KEY, token);
-  showSession();
+  notifyListeners();
 }
 
 export function endSession(): void {
   sessionStorage.removeItem(STORAGE_KEY);
-  showSession();
+  notifyListeners();
 }
 
-/** Marks the page. The style sheet hides the links that need the other state. */
-export function showSession(): void {
-  document.body.dataset.session = isSignedIn() ? 'signed-in' : 'signed-out';
+export function onSessionChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
-/** Opens the sign-in instead of the current view, because a request needs a session. */
-export function askToSignIn(): void {
-  const message = isSignedIn() ? 'Your session has ended. Sign in again.' : '';
-  endSession();
-  replaceView('#/sign-in', message);
+export function useAccessToken(): string {
+  return useSyncExternalStore(onSessionChange, accessToken);
+}
+
+export function useIsSignedIn(): boolean {
+  return useAccessToken() !== '';
+}
+
+function notifyListeners(): void {
+  for (const listener of listeners) listener();
 }

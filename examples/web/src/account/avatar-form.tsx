@@ -1,0 +1,75 @@
+import { useMutation } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import {
+  changeProfilePictureMutation,
+  removeProfilePictureMutation,
+} from 'space-service/tanstack-react-query';
+import { FormFailure } from '../ui/explanation.tsx';
+import { Field, Form } from '../ui/form.tsx';
+import { showNotice } from '../ui/notice.tsx';
+import { Panel } from '../ui/panel.tsx';
+
+export function AvatarForm() {
+  const [file, setFile] = useState<File>();
+  const change = useMutation({
+    ...changeProfilePictureMutation(),
+    onSuccess: () => {
+      setFile(undefined);
+      showNotice('Your avatar has been changed.');
+    },
+  });
+  const remove = useMutation({
+    ...removeProfilePictureMutation(),
+    onSuccess: () => showNotice('Your avatar has been removed.'),
+  });
+  return (
+    <Panel title="Avatar">
+      <Form
+        mutation={change}
+        submit="Save avatar"
+        resets
+        variables={(fields) => ({ body: { avatar: fields.get('avatar') as File } })}
+        buttons={
+          <button type="button" className="secondary" onClick={() => remove.mutate({})}>
+            Remove avatar
+          </button>
+        }
+      >
+        <Field
+          label="Image file"
+          name="avatar"
+          type="file"
+          accept="image/jpeg,image/png,image/webp,image/gif"
+          hint="JPEG, PNG, WebP or GIF, at most 5 MiB. The middle square is used."
+          onChange={(event) => {
+            change.reset();
+            setFile(event.target.files?.[0]);
+          }}
+        />
+        {file && <Preview file={file} />}
+        <FormFailure error={remove.error} />
+      </Form>
+    </Panel>
+  );
+}
+
+/** Shows nothing if the file is not an image. The service explains this when it is sent. */
+function Preview({ file }: { file: File }) {
+  const [url, setUrl] = useState<string>();
+  useEffect(() => {
+    const created = URL.createObjectURL(file);
+    setUrl(created);
+    return () => URL.revokeObjectURL(created);
+  }, [file]);
+  if (!url) return null;
+  return (
+    <img
+      className="avatar"
+      src={url}
+      alt="Preview of your new avatar"
+      width="128"
+      height="128"
+      onError={() => setUrl(undefined)}
+    />
+  );
+}

@@ -1,0 +1,43 @@
+import { useMutation } from '@tanstack/react-query';
+import { changePasswordMutation } from 'space-service/tanstack-react-query';
+import { Field, Form, textOf } from '../ui/form.tsx';
+import { showNotice } from '../ui/notice.tsx';
+import { Panel } from '../ui/panel.tsx';
+
+export function PasswordForm({ email }: { email: string }) {
+  const change = useMutation({
+    ...changePasswordMutation(),
+    onSuccess: ({ message }) => showNotice(message),
+  });
+  return (
+    <Panel title="Password">
+      <Form
+        mutation={change}
+        submit="Change password"
+        resets
+        variables={(fields) => ({
+          body: {
+            currentPassword: textOf(fields, 'currentPassword'),
+            newPassword: textOf(fields, 'newPassword'),
+          },
+        })}
+      >
+        {/* Tells password managers which account the new password is for. */}
+        <input type="email" autoComplete="username" value={email} readOnly hidden />
+        <Field
+          label="Current password"
+          name="currentPassword"
+          type="password"
+          autoComplete="current-password"
+        />
+        <Field
+          label="New password"
+          name="newPassword"
+          type="password"
+          autoComplete="new-password"
+          hint="At least 8 characters. All other devices are signed out."
+        />
+      </Form>
+    </Panel>
+  );
+}

@@ -1,0 +1,116 @@
+import { useMutation } from '@tanstack/react-query';
+import type { Space } from 'space-service';
+import {
+  deleteSpaceMutation,
+  leaveSpaceMutation,
+  reportSpaceMutation,
+} from 'space-service/tanstack-react-query';
+import { openView } from '../navigation.ts';
+import { useProfile } from '../profile.ts';
+import { Tags } from '../start/space-row.tsx';
+import { Avatar, UserLink } from '../ui/avatar.tsx';
+import { Confirmation } from '../ui/confirmation.tsx';
+import { showNotice } from '../ui/notice.tsx';
+import { formatDate } from '../words.ts';
+import { EditSpace } from './edit-space.tsx';
+import { Invitation } from './invitation.tsx';
+import { Participants } from './participants.tsx';
+import { Removals } from './removals.tsx';
+import { ReportButton } from './report-button.tsx';
+
+/** What a space is about, who is in it, and what can be done with it. */
+export function About({ space }: { space: Space }) {
+  const { space_id, creator } = space;
+  const ownId = useProfile()?.user_id;
+  const isCreator = ownId === creator.user_id;
+  return (
+    <aside className="about" aria-label="About this space">
+      <section aria-label="Description">
+        <p dir="auto">{space.description || 'No description.'}</p>
+        <Tags tags={space.tags} />
+        <p className="hint creator">
+          <Avatar user={creator} size={24} />
+          <span>
+            Created by <UserLink user={creator} /> on {formatDate(space.created_at)}
+          </span>
+        </p>
+      </section>
+      {space.invitation_code && <Invitation space={space} code={space.invitation_code} />}
+      {ownId && <Participants space={space} isCreator={isCreator} />}
+      {isCreator && <Removals spaceId={space_id} />}
+      {ownId && (
+        <section className="buttons" aria-label="Actions">
+          {isCreator ? (
+            <>
+              <EditSpace space={space} />
+              <DeleteSpace space={space} />
+            </>
+          ) : (
+            <>
+              {space.participation && <LeaveSpace space={space} />}
+              <ReportSpace space={space} />
+            </>
+          )}
+        </section>
+      )}
+    </aside>
+  );
+}
+
+function LeaveSpace({ space: { space_id, visibility } }: { space: Space }) {
+  const leave = useMutation({
+    ...leaveSpaceMutation(),
+    onSuccess: ({ message }) => {
+      showNotice(message);
+      if (visibility !== 'public') openView('#/');
+    },
+  });
+  return (
+    <Confirmation
+      label="Leave space"
+      question="Leave this space?"
+      consequences={
+        visibility === 'public'
+          ? 'Your messages stay. You can join again at any time.'
+          : 'Your messages stay. To join again, you need an invitation.'
+      }
+      confirm="Leave"
+      cancel="Stay"
+      mutation={leave}
+      variables={{ path: { space_id } }}
+    />
+  );
+}
+
+function ReportSpace({ space: { space_id } }: { space: Space }) {
+  const report = useMutation(reportSpaceMutation());
+  return (
+    <ReportButton
+      label="Report space"
+      mutation={report}
+      variables={(reason) => ({ path: { space_id }, body: { reason } })}
+    />
+  );
+}
+
+function DeleteSpace({ space: { space_id } }: { space: Space }) {
+  const deletion = useMutation({
+    ...deleteSpaceMutation(),
+    onSuccess: ({ message }) => {
+      openView('#/');
+      showNotice(message);
+    },
+  });
+  return (
+    <Confirmation
+      label="Delete space …"
+      className="secondary danger-text"
+      question="Delete this space?"
+      consequences="All its messages are deleted, too, also those of others. This cannot be undone."
+      confirm="Delete"
+      cancel="Keep space"
+      mutation={deletion}
+      variables={{ path: { space_id } }}
+    />
+  );
+}

@@ -1,0 +1,42 @@
+import { type FormEvent, useRef } from 'react';
+import { Icon } from '../ui/icon.tsx';
+
+interface ComposerProps {
+  draft: string;
+  setDraft: (text: string) => void;
+  onSend: (text: string) => void;
+}
+
+/** The field for a new message. Enter sends it, Shift+Enter begins a new line. */
+export function Composer({ draft, setDraft, onSend }: ComposerProps) {
+  const form = useRef<HTMLFormElement>(null);
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (draft.trim() === '') return;
+    onSend(draft);
+    setDraft('');
+  }
+  return (
+    <form ref={form} className="composer" onSubmit={submit}>
+      <textarea
+        aria-label="Message"
+        placeholder="Write a message"
+        rows={1}
+        dir="auto"
+        enterKeyHint="send"
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+        onKeyDown={(event) => {
+          // While text is composed, such as Japanese, Enter chooses a word.
+          if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+          event.preventDefault();
+          form.current?.requestSubmit();
+        }}
+      />
+      <button type="submit">
+        <Icon name="send" />
+        <span className="visually-hidden">Send</span>
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,133 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Message, Space } from 'space-service';
+import { listMessagesInfiniteOptions } from 'space-service/tanstack-react-query';
+import { useProfile } from '../profile.ts';
+import { Failure } from '../ui/explanation.tsx';
+import { useNearView } from '../ui/pages.tsx';
+import { Skeletons } from '../ui/skeleton.tsx';
+import { formatDay } from '../words.ts';
+import { Composer } from './composer.tsx';
+import { JoinBar } from './join-bar.tsx';
+import { useLiveMessages } from './live-messages.ts';
+import { MessageItem } from './message-item.tsx';
+import { useReadPosition } from './read-position.ts';
+import { UnsentItem } from './unsent-item.tsx';
+import { useUnsentMessages } from './unsent-messages.ts';
+
+/** Messages of one author within this time share one header. */
+const GROUP_MS = 5 * 60_000;
+
+interface ConversationProps {
+  space: Space;
+  /** Called when the reader seems to have lost access, or cannot write any more. */
+  onAccessChange: () => void;
+}
+
+/** The messages, newest at the bottom, and what can be written below them. */
+export function Conversation({ space, onAccessChange }: ConversationProps) {
+  const { space_id } = space;
+  const messages = useInfiniteQuery({
+    ...listMessagesInfiniteOptions({ query: { space_id } }),
+    // They are followed instead.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  useLiveMessages(space_id, messages.data?.pages[0]?.newer_cursor, onAccessChange);
+  const { unsent, send, sendAgain, discard } = useUnsentMessages(space_id, onAccessChange);
+  const [draft, setDraft] = useState('');
+  const profile = useProfile();
+  const top = useNearView(() => {
+    if (messages.hasNextPage && !messages.isFetching) void messages.fetchNextPage();
+  });
+  const items = (messages.data?.pages ?? []).flatMap((page) => page.items).reverse();
+  const readUntil = useReadPosition(space, items.at(-1));
+  const firstUnread = items.find(
+    ({ created_at, author }) =>
+      readUntil && created_at > readUntil && author.user_id !== profile?.user_id,
+  );
+  return (
+    <>
+      <button
+        type="button"
+        className="skip-link"
+        onClick={() => document.getElementById('after-messages')?.focus()}
+      >
+        Skip messages
+      </button>
+      {/* Its first child is at the bottom, so it stays there when messages are added. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards need the focus to scroll. */}
+      <section className="scroller" aria-label="Messages" tabIndex={0}>
+        <div className="scrolled">
+          <p ref={top} className="list-status" role="status">
+            {messages.isSuccess &&
+              (messages.hasNextPage
+                ? 'Loading earlier messages …'
+                : 'The beginning of this space.')}
+          </p>
+          {messages.isPending && <Skeletons count={5} className="message-skeleton" />}
+          {messages.error && (
+            <Failure error={messages.error} onRetry={() => void messages.refetch()} />
+          )}
+          {messages.isSuccess && items.length + unsent.length === 0 && (
+            <p className="empty">Nobody has written here yet. Say hello.</p>
+          )}
+          <ol className="messages">
+            {items.map((message, index) => (
+              <MessageItem
+                key={message.message_id}
+                message={message}
+                space={space}
+                day={dayOf(message, items[index - 1])}
+                isContinued={isContinued(message, items[index - 1])}
+                isFirstUnread={message === firstUnread}
+              />
+            ))}
+            {profile &&
+              unsent.map((message) => (
+                <UnsentItem
+                  key={message.id}
+                  message={message}
+                  author={profile}
+                  onSendAgain={() => sendAgain(message.id)}
+                  onEdit={() => {
+                    setDraft(message.text);
+                    discard(message.id);
+                  }}
+                />
+              ))}
+          </ol>
+          <Announcement newest={items.at(-1)} ownId={profile?.user_id} />
+        </div>
+      </section>
+      <section id="after-messages" tabIndex={-1} aria-label="Write">
+        {space.participation ? (
+          <Composer draft={draft} setDraft={setDraft} onSend={send} />
+        ) : (
+          <JoinBar space={space} />
+        )}
+      </section>
+    </>
+  );
+}
+
+/** Tells screen readers of new messages of others. */
+function Announcement({ newest, ownId }: { newest?: Message; ownId?: string }) {
+  const [first] = useState(newest?.created_at ?? new Date().toISOString());
+  const isNew = newest && newest.created_at > first && newest.author.user_id !== ownId;
+  return (
+    <p className="visually-hidden" role="status">
+      {isNew && `${newest.author.username}: ${newest.text}`}
+    </p>
+  );
+}
+
+function dayOf(message: Message, previous: Message | undefined): string | null {
+  const day = formatDay(message.created_at);
+  return previous && formatDay(previous.created_at) === day ? null : day;
+}
+
+function isContinued(message: Message, previous: Message | undefined): boolean {
+  if (previous?.author.user_id !== message.author.user_id || dayOf(message, previous)) return false;
+  return Date.parse(message.created_at) - Date.parse(previous.created_at) < GROUP_MS;
+}

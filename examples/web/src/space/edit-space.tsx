@@ -1,0 +1,69 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { getSpace, type Space } from 'space-service';
+import { updateSpaceMutation } from 'space-service/tanstack-react-query';
+import { codeOf } from '../errors.ts';
+import { DialogButton } from '../ui/dialog.tsx';
+import { Failure } from '../ui/explanation.tsx';
+import { Form } from '../ui/form.tsx';
+import { showNotice } from '../ui/notice.tsx';
+import { SpaceFields, spaceOf } from './space-fields.tsx';
+
+export function EditSpace({ space }: { space: Space }) {
+  return (
+    <DialogButton label="Edit space" title="Edit space">
+      {(close) => <EditForm spaceId={space.space_id} onClose={close} />}
+    </DialogButton>
+  );
+}
+
+/** Changes the space only if nobody else has changed it since the form was filled. */
+function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }) {
+  const path = { space_id: spaceId };
+  const { data, error, refetch } = useQuery({
+    queryKey: ['space-with-etag', spaceId],
+    queryFn: async ({ signal }) => {
+      const { data: space, response } = await getSpace({ path, signal, throwOnError: true });
+      return { space, etag: response.headers.get('ETag') ?? undefined };
+    },
+    // The form keeps what the user is typing.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    refetchOnReconnect: false,
+  });
+  const update = useMutation({
+    ...updateSpaceMutation(),
+    onSuccess: () => {
+      onClose();
+      showNotice('The space has been changed.');
+    },
+  });
+  if (error) return <Failure error={error} onRetry={() => void refetch()} />;
+  if (!data) return <p role="status">Loading …</p>;
+  const headers = { 'If-Match': data.etag };
+  const loadAgain = () => {
+    update.reset();
+    void refetch();
+  };
+  return (
+    <Form
+      key={data.etag}
+      mutation={update}
+      submit="Save space"
+      variables={(fields) => ({ path, headers, body: spaceOf(fields) })}
+      cancel={
+        <button type="button" className="secondary" onClick={onClose}>
+          Cancel
+        </button>
+      }
+      buttons={
+        codeOf(update.error) === 'precondition_failed' && (
+          <button type="button" className="secondary" onClick={loadAgain}>
+            Show the current version
+          </button>
+        )
+      }
+    >
+      <SpaceFields space={data.space} />
+    </Form>
+  );
+}

@@ -1,0 +1,106 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Message, Space } from 'space-service';
+import {
+  deleteMessageMutation,
+  dropMessage,
+  reportMessageMutation,
+} from 'space-service/tanstack-react-query';
+import { addressOf } from '../navigation.ts';
+import { useProfile } from '../profile.ts';
+import { Avatar, UserLink } from '../ui/avatar.tsx';
+import { Confirmation } from '../ui/confirmation.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { showNotice } from '../ui/notice.tsx';
+import { formatTime } from '../words.ts';
+import { Appreciation } from './appreciation.tsx';
+import { ReportButton } from './report-button.tsx';
+
+interface MessageItemProps {
+  message: Message;
+  space: Space;
+  /** Shown above the first message of a day. */
+  day: string | null;
+  /** Whether the message before has the same author. */
+  isContinued: boolean;
+  isFirstUnread: boolean;
+}
+
+export function MessageItem(props: MessageItemProps) {
+  const { message, space, day, isContinued, isFirstUnread } = props;
+  const { author, text, created_at } = message;
+  return (
+    <li>
+      {day && <p className="day">{day}</p>}
+      {isFirstUnread && <p className="day unread">New</p>}
+      <article className={isContinued ? 'message continued' : 'message'}>
+        {isContinued ? <span /> : <Avatar user={author} size={36} />}
+        <div>
+          <p className="message-header">
+            <span className={isContinued ? 'visually-hidden' : undefined}>
+              <UserLink user={author} />
+            </span>{' '}
+            <time dateTime={created_at} title={new Date(created_at).toLocaleString('en')}>
+              {formatTime(created_at)}
+            </time>
+          </p>
+          <p className="text" dir="auto">
+            {text}
+          </p>
+          <div className="message-footer">
+            <Appreciation message={message} />
+            <Actions message={message} space={space} />
+          </div>
+        </div>
+      </article>
+    </li>
+  );
+}
+
+function Actions({ message, space }: { message: Message; space: Space }) {
+  const { message_id, space_id, author } = message;
+  const ownId = useProfile()?.user_id;
+  const queryClient = useQueryClient();
+  const deletion = useMutation({
+    ...deleteMessageMutation(),
+    onSuccess: ({ message: confirmation }) => {
+      dropMessage(queryClient, message);
+      showNotice(confirmation);
+    },
+  });
+  const report = useMutation(reportMessageMutation());
+  const canDelete = ownId === author.user_id || ownId === space.creator.user_id;
+  return (
+    <div className="message-actions">
+      <a
+        className="icon-button"
+        href={addressOf('space', { id: space_id, message: message_id })}
+        aria-label="Link to this message"
+        title="Link to this message"
+      >
+        <Icon name="link" />
+      </a>
+      {ownId && ownId !== author.user_id && (
+        <ReportButton
+          label={<Icon name="flag" />}
+          name="Report message"
+          className="icon-button"
+          mutation={report}
+          variables={(reason) => ({ path: { message_id }, body: { reason } })}
+        />
+      )}
+      {canDelete && (
+        <Confirmation
+          label={<Icon name="trash" />}
+          name="Delete message"
+          className="icon-button"
+          question="Delete this message?"
+          consequences="Nobody can read it any more. This cannot be undone."
+          confirm="Delete"
+          cancel="Keep message"
+          mutation={deletion}
+          variables={{ path: { message_id } }}
+        />
+      )}
+    </div>
+  );
+}

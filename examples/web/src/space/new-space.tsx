@@ -1,0 +1,30 @@
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { createSpaceMutation } from 'space-service/tanstack-react-query';
+import { addressOf, replaceView } from '../navigation.ts';
+import { Form } from '../ui/form.tsx';
+import { Heading } from '../ui/heading.tsx';
+import { SpaceFields, spaceOf } from './space-fields.tsx';
+
+export function NewSpace() {
+  // With the same key, a repeated request does not create a second space.
+  const [key] = useState(() => crypto.randomUUID());
+  const create = useMutation({
+    ...createSpaceMutation({ headers: { 'Idempotency-Key': key } }),
+    onSuccess: ({ space_id }) => replaceView(addressOf('space', { id: space_id })),
+  });
+  return (
+    <div className="narrow">
+      <Heading title="New space" />
+      <div className="panel">
+        <Form
+          mutation={create}
+          submit="Create space"
+          variables={(fields) => ({ body: spaceOf(fields) })}
+        >
+          <SpaceFields />
+        </Form>
+      </div>
+    </div>
+  );
+}

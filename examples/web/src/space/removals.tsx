@@ -1,0 +1,48 @@
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
+import type { UserSummary } from 'space-service';
+import {
+  listRemovalsInfiniteOptions,
+  undoRemovalMutation,
+} from 'space-service/tanstack-react-query';
+import { explain } from '../errors.ts';
+import { Avatar, UserLink } from '../ui/avatar.tsx';
+import { showNotice } from '../ui/notice.tsx';
+import { Pages } from '../ui/pages.tsx';
+
+/** Whom the creator has removed from a space. Shown only if there is somebody. */
+export function Removals({ spaceId }: { spaceId: string }) {
+  const removals = useInfiniteQuery(listRemovalsInfiniteOptions({ query: { space_id: spaceId } }));
+  if (!removals.data?.pages[0]?.items.length) return null;
+  return (
+    <section aria-label="Removed">
+      <h2>Removed</h2>
+      <Pages query={removals} noun="user" className="lines" skeleton={null} empty={null}>
+        {({ user }) => (
+          <li key={user.user_id}>
+            <Avatar user={user} size={28} />
+            <UserLink user={user} />
+            <Undo spaceId={spaceId} user={user} />
+          </li>
+        )}
+      </Pages>
+    </section>
+  );
+}
+
+function Undo({ spaceId, user }: { spaceId: string; user: UserSummary }) {
+  const undo = useMutation({
+    ...undoRemovalMutation(),
+    onSuccess: () => showNotice(`${user.username} can join again.`),
+    onError: (error) => showNotice(explain(error)),
+  });
+  return (
+    <button
+      type="button"
+      className="secondary small"
+      aria-label={`Undo the removal of ${user.username}`}
+      onClick={() => undo.mutate({ path: { space_id: spaceId, user_id: user.user_id } })}
+    >
+      Undo
+    </button>
+  );
+}

@@ -1,0 +1,110 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Space } from 'space-service';
+import { getSpaceOptions } from 'space-service/tanstack-react-query';
+import { codeOf } from '../errors.ts';
+import { addressOf } from '../navigation.ts';
+import { SpaceTile } from '../start/space-row.tsx';
+import { Failure } from '../ui/explanation.tsx';
+import { Heading } from '../ui/heading.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { quantity } from '../words.ts';
+import { About } from './about.tsx';
+import { Conversation } from './conversation.tsx';
+import { InvitedView } from './invited-view.tsx';
+import { LinkedMessage } from './linked-message.tsx';
+
+/** How often a reader learns of changes of the space itself. Messages are followed. */
+const REFRESH_MS = 30_000;
+
+/** One space: its conversation, and everything about it. On phones, it shows one of both. */
+export function SpaceView({ id, parameters }: { id: string; parameters: URLSearchParams }) {
+  const query = useQuery({
+    ...getSpaceOptions({ path: { space_id: id } }),
+    refetchInterval: REFRESH_MS,
+    refetchOnWindowFocus: true,
+  });
+  const { data: space, error, refetch } = query;
+  const invitation = parameters.get('invitation');
+  if (codeOf(error) === 'space_not_found') {
+    if (invitation) return <InvitedView id={id} code={invitation} />;
+    // It was there before: the reader has been removed, or it has been deleted.
+    if (space) return <LostSpace space={space} />;
+  }
+  if (!space) {
+    return (
+      <div className="narrow">
+        <Heading title="Space" />
+        {error ? (
+          <>
+            <Failure error={error} onRetry={() => void refetch()} />
+            <p>
+              <a href="#/">Find another space</a>
+            </p>
+          </>
+        ) : (
+          <SpaceSkeleton />
+        )}
+      </div>
+    );
+  }
+  const message = parameters.get('message');
+  const shown = parameters.get('view') ?? 'conversation';
+  return (
+    <div className="space" data-shown={shown}>
+      <SpaceHeader space={space} shown={shown} />
+      <section className="conversation" aria-label="Conversation">
+        {message && <LinkedMessage id={message} />}
+        <Conversation space={space} onAccessChange={refetch} />
+      </section>
+      <About space={space} />
+    </div>
+  );
+}
+
+function SpaceHeader({ space, shown }: { space: Space; shown: string }) {
+  const { space_id, title, visibility, participant_count } = space;
+  return (
+    <header className="space-header">
+      <SpaceTile space={space} />
+      <div>
+        <Heading title={title} />
+        <p className="hint">
+          {visibility === 'public' ? 'Public' : 'Private'} ·{' '}
+          {quantity(participant_count, 'participant')}
+        </p>
+      </div>
+      {shown === 'about' ? (
+        <a className="narrow-only" href={addressOf('space', { id: space_id })}>
+          Messages
+        </a>
+      ) : (
+        <a className="narrow-only" href={addressOf('space', { id: space_id, view: 'about' })}>
+          <Icon name="info" />
+          <span className="visually-hidden">About this space</span>
+        </a>
+      )}
+    </header>
+  );
+}
+
+function SpaceSkeleton() {
+  return (
+    <div role="status" className="space-skeleton">
+      <span className="visually-hidden">Loading …</span>
+    </div>
+  );
+}
+
+function LostSpace({ space }: { space: Space }) {
+  return (
+    <div className="narrow">
+      <Heading title={space.title} />
+      <div className="failure" role="alert">
+        <p>You can no longer read this space. It has been deleted, or you have been removed.</p>
+      </div>
+      <p>
+        <a href="#/">Find another space</a>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+import type { SearchResult, Tag } from 'space-service';
+import { addressOf } from '../navigation.ts';
+import { Icon } from '../ui/icon.tsx';
+import { quantity } from '../words.ts';
+
+/** A space in a list. The badge tells lists apart, such as its unread messages. */
+export function SpaceRow({ space, badge }: { space: SearchResult; badge?: React.ReactNode }) {
+  return (
+    <li className="row">
+      <SpaceTile space={space} />
+      <div>
+        <h3 dir="auto">
+          <a className="row-title" href={addressOf('space', { id: space.space_id })}>
+            {space.title}
+          </a>
+          {space.visibility !== 'public' && (
+            <span className="private">
+              <Icon name="lock" />
+              <span className="visually-hidden">, private</span>
+            </span>
+          )}
+          {badge}
+        </h3>
+        {space.description && (
+          <p className="description" dir="auto">
+            {space.description}
+          </p>
+        )}
+        <div className="meta">
+          <span>{quantity(space.participant_count, 'participant')}</span>
+          <Tags tags={space.tags} />
+        </div>
+      </div>
+    </li>
+  );
+}
+
+/** The first letter of a space on a color of its own. */
+export function SpaceTile({ space }: { space: Pick<SearchResult, 'space_id' | 'title'> }) {
+  const [letter = ''] = space.title.match(/[\p{L}\p{N}]/u) ?? [...space.title];
+  const code = [...space.space_id].reduce((sum, each) => sum + each.charCodeAt(0), 0);
+  return (
+    <span className="tile" data-color={code % 6} aria-hidden="true">
+      {letter.toUpperCase()}
+    </span>
+  );
+}
+
+/** Links to all spaces with each tag. */
+export function Tags({ tags }: { tags: Tag[] }) {
+  if (tags.length === 0) return null;
+  return (
+    <ul className="tags" aria-label="Tags">
+      {tags.map(({ tag_name }) => (
+        <li key={tag_name}>
+          <a href={addressOf('spaces', { tag: tag_name })} dir="auto">
+            {tag_name}
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}

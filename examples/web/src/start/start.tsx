@@ -1,0 +1,35 @@
+import { useIsSignedIn } from '../session.ts';
+import { Heading } from '../ui/heading.tsx';
+import { PopularTags } from './popular-tags.tsx';
+import { SearchField } from './search-field.tsx';
+import { SearchResults } from './search-results.tsx';
+import { SpaceList } from './space-list.tsx';
+import { RecentSpaces } from './your-spaces.tsx';
+
+/** What everybody sees first: the search, and spaces to begin with. */
+export function Start({ parameters }: { parameters: URLSearchParams }) {
+  const isSignedIn = useIsSignedIn();
+  const query = parameters.get('q') ?? '';
+  const isAsTyped = parameters.has('as_typed');
+  return (
+    <div className="start">
+      <section className="hero" aria-label="Search">
+        <Heading title="Find your space" />
+        <p>Rooms for one subject each. Read along, or join and write.</p>
+        <SearchField query={query} isAsTyped={isAsTyped} />
+        {query.trim() === '' && <PopularTags />}
+      </section>
+      {query.trim() === '' ? (
+        <>
+          {isSignedIn && <RecentSpaces />}
+          <div className="columns">
+            <SpaceList heading="Popular" query={{ sort: 'popular' }} />
+            <SpaceList heading="New" query={{ sort: 'newest' }} />
+          </div>
+        </>
+      ) : (
+        <SearchResults query={query} isAsTyped={isAsTyped} />
+      )}
+    </div>
+  );
+}

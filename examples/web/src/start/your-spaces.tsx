@@ -1,0 +1,102 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type { Participation } from 'space-service';
+import {
+  listParticipationsInfiniteOptions,
+  listParticipationsOptions,
+} from 'space-service/tanstack-react-query';
+import { addressOf } from '../navigation.ts';
+import { Failure } from '../ui/explanation.tsx';
+import { Heading } from '../ui/heading.tsx';
+import { Pages } from '../ui/pages.tsx';
+import { Skeletons } from '../ui/skeleton.tsx';
+import { SpaceRow, SpaceTile } from './space-row.tsx';
+
+const SHOWN = 6;
+/** How often the numbers of unread messages are loaded again. */
+const REFRESH_MS = 30_000;
+/** The service counts at most as many. */
+const MAX_UNREAD = 100;
+
+/** All spaces in which the signed-in user participates. */
+export function YourSpaces() {
+  const participations = useInfiniteQuery({
+    ...listParticipationsInfiniteOptions({ query: { sort: 'recent' } }),
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <>
+      <header className="view-header">
+        <Heading title="Your spaces" />
+        <a className="button" href={addressOf('new-space')}>
+          New space
+        </a>
+      </header>
+      <h2 className="visually-hidden">Joined</h2>
+      <Pages
+        query={participations}
+        noun="space"
+        skeleton={<Skeletons count={6} className="row-skeleton" />}
+        empty={
+          <p className="empty">
+            You have not joined a space yet. <a href="#/">Find one</a>, or{' '}
+            <a href={addressOf('new-space')}>create your own</a>.
+          </p>
+        }
+      >
+        {({ space, unread_count }) => (
+          <SpaceRow key={space.space_id} space={space} badge={<Unread count={unread_count} />} />
+        )}
+      </Pages>
+    </>
+  );
+}
+
+/** Links to the first spaces of the signed-in user. */
+export function RecentSpaces() {
+  const { data, error, refetch } = useQuery({
+    ...listParticipationsOptions({ query: { sort: 'recent' } }),
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <section aria-label="Your spaces">
+      <header className="section-header">
+        <h2>Your spaces</h2>
+        <a href={addressOf('your-spaces')}>
+          Show all<span className="visually-hidden"> your spaces</span>
+        </a>
+      </header>
+      {error && <Failure error={error} onRetry={() => void refetch()} />}
+      {!data && !error && <Skeletons count={1} className="shortcut-skeleton" />}
+      {data?.items.length === 0 && (
+        <p className="empty">Join a space below, and it will be here when you come back.</p>
+      )}
+      <ul className="shortcuts">
+        {data?.items.slice(0, SHOWN).map((participation) => (
+          <Shortcut key={participation.space.space_id} {...participation} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Shortcut({ space, unread_count }: Participation) {
+  return (
+    <li>
+      <a href={addressOf('space', { id: space.space_id })}>
+        <SpaceTile space={space} />
+        <bdi>{space.title}</bdi>
+        <Unread count={unread_count} />
+      </a>
+    </li>
+  );
+}
+
+function Unread({ count }: { count: number }) {
+  if (count === 0) return null;
+  return (
+    <span className="badge">
+      {count === MAX_UNREAD ? `${MAX_UNREAD}+` : count}
+      <span className="visually-hidden"> unread</span>
+    </span>
+  );
+}

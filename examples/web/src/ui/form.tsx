@@ -1,0 +1,109 @@
+import { createContext, type ReactNode, useContext, useEffect, useId, useRef } from 'react';
+import { fieldErrorsOf } from '../errors.ts';
+import { FormFailure } from './explanation.tsx';
+
+const FieldErrors = createContext<Record<string, string>>({});
+
+interface FormProps<Variables> {
+  /** What `useMutation` returns. Its error is shown next to the fields that it is about. */
+  mutation: {
+    isPending: boolean;
+    error: unknown;
+    mutate(variables: Variables, options: { onSuccess: () => void }): void;
+  };
+  /** Returns what the mutation needs. */
+  variables: (fields: FormData) => Variables;
+  submit: string;
+  /** Further buttons. */
+  buttons?: ReactNode;
+  /** A button before the others. A dialog without fields begins at it. */
+  cancel?: ReactNode;
+  isDangerous?: boolean;
+  /** Whether the fields become empty when the form has been sent. */
+  resets?: boolean;
+  children?: ReactNode;
+}
+
+/** A form that sends a mutation. It has `noValidate`: the service checks every field, so its rules are not repeated. */
+export function Form<Variables>(props: FormProps<Variables>) {
+  const { mutation, variables, submit, buttons, cancel, isDangerous, resets, children } = props;
+  const form = useRef<HTMLFormElement>(null);
+  const errors = fieldErrorsOf(mutation.error);
+  const hasField = (name: string) => form.current?.elements.namedItem(name);
+  const isAboutFields = Object.keys(errors).some(hasField);
+  // Screen readers read the error after the field, because `aria-describedby` refers to it.
+  useEffect(() => {
+    if (mutation.error) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+  }, [mutation.error]);
+  return (
+    <form
+      ref={form}
+      noValidate
+      aria-busy={mutation.isPending}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (mutation.isPending) return;
+        const onSuccess = () => {
+          if (resets) form.current?.reset();
+        };
+        mutation.mutate(variables(new FormData(event.currentTarget)), { onSuccess });
+      }}
+    >
+      <FieldErrors value={errors}>{children}</FieldErrors>
+      <FormFailure error={isAboutFields ? null : mutation.error} />
+      <div className="buttons">
+        {cancel}
+        <button type="submit" className={isDangerous ? 'danger' : undefined}>
+          {submit}
+        </button>
+        {buttons}
+      </div>
+    </form>
+  );
+}
+
+interface FieldProps extends Omit<React.ComponentProps<'input'>, 'id'> {
+  label: string;
+  /** The name of the field in the body of the request. */
+  name: string;
+  hint?: string;
+  /** The number of lines of a text; by default, it has one line. */
+  rows?: number;
+}
+
+export function Field({ label, hint, rows, ...input }: FieldProps) {
+  const id = useId();
+  const message = useContext(FieldErrors)[input.name];
+  const common = {
+    id,
+    'aria-invalid': message ? true : undefined,
+    'aria-describedby': `${id}-hint ${id}-error`,
+  } as const;
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {rows ? (
+        <textarea
+          {...common}
+          name={input.name}
+          defaultValue={input.defaultValue}
+          rows={rows}
+          dir="auto"
+        />
+      ) : (
+        <input {...common} {...input} />
+      )}
+      <p id={`${id}-hint`} className="hint">
+        {hint}
+      </p>
+      <p id={`${id}-error`} className="field-error">
+        {message && (message.endsWith('.') ? message : `${label} ${message}.`)}
+      </p>
+    </div>
+  );
+}
+
+/** Returns the text of a field. */
+export function textOf(fields: FormData, name: string): string {
+  return String(fields.get(name) ?? '');
+}

@@ -1,0 +1,20 @@
+import { useEffect, useRef } from 'react';
+import { hasNavigated } from '../navigation.ts';
+
+/** The heading of a view. It gets the focus, so that keyboards and screen readers continue at a new view. */
+export function Heading({ title, className }: { title: string; className?: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (!hasNavigated()) return;
+    window.scrollTo(0, 0);
+    heading.current?.focus({ preventScroll: true });
+  }, []);
+  useEffect(() => {
+    document.title = `${title} – Spaces`;
+  }, [title]);
+  return (
+    <h1 ref={heading} className={className} tabIndex={-1} dir="auto">
+      {title}
+    </h1>
+  );
+}

@@ -1,0 +1,25 @@
+const PATHS = {
+  heart:
+    'M12 20.3 4.6 13a4.9 4.9 0 0 1 0-6.9 4.8 4.8 0 0 1 6.8 0l.6.6.6-.6a4.8 4.8 0 0 1 6.8 0 4.9 4.9 0 0 1 0 6.9Z',
+  flag: 'M6 21V4m0 0h11l-2.2 4L17 12H6',
+  link: 'M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1.2 1.2M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1.2-1.2',
+  lock: 'M7 11V8a5 5 0 0 1 10 0v3M5 11h14v9H5z',
+  people:
+    'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7Zm-6 9c0-3.3 2.7-5.5 6-5.5s6 2.2 6 5.5M16 4.3a3.5 3.5 0 0 1 0 6.4M17.500 14.800c2.100.700 3.500 2.600 3.500 5.200',
+  person:
+    'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8Zm-7.500 8.500c0-3.800 3.400-6 7.500-6s7.500 2.200 7.500 6',
+  plus: 'M12 5v14M5 12h14',
+  search: 'M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13Zm4.600-1.900L20 20',
+  send: 'M4 12 20 4l-5 16-3.500-6.500Z',
+  trash: 'M5 7h14M9 7V4h6v3m-8 0 1 13h8l1-13',
+  info: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Zm0-10v5m0-8.500v.100',
+};
+
+/** A decoration. Put its meaning as text next to it, visible or not. */
+export function Icon({ name }: { name: keyof typeof PATHS }) {
+  return (
+    <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

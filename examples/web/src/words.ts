@@ -1,0 +1,33 @@
+/** Returns a number with its noun, such as “1 space” or “1,200 spaces”. */
+export function quantity(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'long' });
+const timeFormat = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
+
+export function formatDate(date: string): string {
+  return dateFormat.format(new Date(date));
+}
+
+export function formatTime(date: string): string {
+  return timeFormat.format(new Date(date));
+}
+
+/** Returns a day as readers of a conversation name it. */
+export function formatDay(date: string): string {
+  const formatted = formatDate(date);
+  if (formatted === dateFormat.format(Date.now())) return 'Today';
+  return formatted === dateFormat.format(Date.now() - 86_400_000) ? 'Yesterday' : formatted;
+}
+
+/** Returns whether the other query of a search has the same words. Then its results match only some of them. */
+export function hasSameWords(query: string, answeredQuery: string): boolean {
+  return foldWords(query) === foldWords(answeredQuery);
+}
+
+/** Returns the words in lower case, without accents and punctuation. */
+function foldWords(text: string): string {
+  const folded = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+  return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
+}

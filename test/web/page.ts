@@ -1,0 +1,106 @@
+import type { Locator, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
+import { findViolations } from './browser.ts';
+
+/** What people do on the example web page, and what they see. */
+
+export async function signIn(
+  page: Page,
+  { email, password }: { email: string; password: string } = DEMO_ACCOUNT,
+): Promise<void> {
+  await page.goto(addressIn(page, '#/sign-in'));
+  await fillSignIn(page, password, email);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await appears(page.getByRole('link', { name: 'Account', exact: true }));
+}
+
+export async function fillSignIn(page: Page, password: string, email = DEMO_ACCOUNT.email) {
+  await page.getByLabel('Email address').fill(email);
+  await page.getByLabel('Password').fill(password);
+}
+
+export async function signUp(page: Page, username: string): Promise<void> {
+  await page.goto(addressIn(page, '#/sign-up'));
+  await page.getByLabel('Username').fill(username);
+  await page.getByLabel('Email address').fill(`${username}@example.com`);
+  await page.getByLabel('Password').fill(DEMO_ACCOUNT.password);
+  await page.getByRole('button', { name: 'Create account' }).click();
+  await appears(page.getByRole('link', { name: 'Account', exact: true }));
+}
+
+/** Returns the URL of a view on the site that the page shows. */
+export function addressIn(page: Page, address: string): string {
+  return page.url().replace(/#.*/, '') + address;
+}
+
+export async function openView(page: Page, address: string): Promise<void> {
+  await page.goto(addressIn(page, address));
+}
+
+export async function write(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+/** Returns a message in a conversation. */
+export function messageOf(page: Page, text: string): Locator {
+  return page.getByRole('article').filter({ hasText: text });
+}
+
+/** Presses a button, and then the button that confirms in the dialog. */
+export async function confirm(button: Locator, confirmation: string): Promise<void> {
+  await button.click();
+  const dialog = button.page().getByRole('dialog');
+  await dialog.getByRole('button', { name: confirmation, exact: true }).click();
+  await disappears(dialog);
+}
+
+export function appears(locator: Locator): Promise<void> {
+  return locator.first().waitFor();
+}
+
+export function disappears(locator: Locator): Promise<void> {
+  return locator.waitFor({ state: 'hidden' });
+}
+
+export function isFocused(locator: Locator): Promise<boolean> {
+  return locator.evaluate((element) => element === document.activeElement);
+}
+
+export function focusedText(page: Page): Promise<string | undefined> {
+  return page.evaluate(() => document.activeElement?.textContent?.trim());
+}
+
+/** Presses Tab until an element with this text has the focus. */
+export async function tabTo(page: Page, text: string): Promise<void> {
+  for (let presses = 0; presses < 80; presses += 1) {
+    await page.keyboard.press('Tab');
+    if ((await focusedText(page)) === text) return;
+  }
+  expect.fail(`Tab does not reach ${text}.`);
+}
+
+/** Returns the hints and errors that screen readers read with a field. */
+export function describedBy(field: Locator): Promise<string> {
+  return field.evaluate((element) =>
+    (element.getAttribute('aria-describedby') ?? '')
+      .split(' ')
+      .map((id) => document.getElementById(id)?.textContent)
+      .join(' '),
+  );
+}
+
+/** Checks the light theme on a large screen, and the colors of the dark one on a narrow phone. */
+export async function expectAccessible(page: Page, view: string): Promise<void> {
+  expect(await findViolations(page), view).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 320, height: 640 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBe(320);
+  expect(
+    await findViolations(page, ['color-contrast', 'scrollable-region-focusable']),
+    view,
+  ).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1280, height: 720 });
+}
