@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Problem, Registration } from '../../generated/types.gen.ts';
+import type { Registration } from '../../generated/types.gen.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { retryWhileUnavailable } from '../support/retry.ts';
