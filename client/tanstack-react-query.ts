@@ -10,7 +10,13 @@ type OperationsWith<Method> = {
 type Query = OperationsWith<'GET'>;
 type Change = Exclude<keyof OperationTypes, Query>;
 
-const SEARCHES = ['listSpaces', 'searchSpaces', 'searchSpacesByTag'] as const;
+const SEARCHES = [
+  'listSpaces',
+  'listTags',
+  'listUserSpaces',
+  'searchSpaces',
+  'searchSpacesByTag',
+] as const;
 const SPACES = [...SEARCHES, 'getSpace', 'listParticipations'] as const;
 const PARTICIPATION = ['getSpace', 'getParticipation', 'listParticipations'] as const;
 const PARTICIPANTS = [...SPACES, 'getParticipation', 'listParticipants', 'listRemovals'] as const;
