@@ -28,7 +28,7 @@ export const sources: Source[] = [
       join(folder, name),
     ),
   )
-  .filter((path) => /\.[jt]s$/.test(path))
+  .filter((path) => /\.[jt]sx?$/.test(path))
   // Uses a client that exists only while `npm run clients` checks it.
   .filter((path) => !/^test\/generators\/[^/]+\/journey\.ts$/.test(path))
   .map((path) => {

@@ -1,5 +1,6 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { ApiError, client, SearchAPI } from 'space-service';
+import { STALE_AFTER } from 'space-service/tanstack-react-query';
 import { isSignInRequired, isTemporary, SessionChangedError } from './errors.ts';
 import { askToSignIn } from './navigation.ts';
 import { accessToken, onSessionChange } from './session.ts';
@@ -34,10 +35,14 @@ export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({
     onError,
-    // What has changed can be shown anywhere. Messages are updated as they are followed.
-    onSuccess: () => {
+    // Loads again what a mutation has changed, except messages: they are updated as they are followed.
+    onSuccess: (_data, _variables, _result, { meta }) => {
+      const stale = STALE_AFTER[meta?.operation as keyof typeof STALE_AFTER] ?? [];
       void queryClient.invalidateQueries({
-        predicate: ({ queryKey }) => Object(queryKey[0])._id !== 'listMessages',
+        predicate: ({ queryKey }) => {
+          const { _id } = Object(queryKey[0]);
+          return _id !== 'listMessages' && (stale === 'all' || stale.includes(_id));
+        },
       });
     },
   }),

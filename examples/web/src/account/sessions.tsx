@@ -30,7 +30,7 @@ export function Sessions() {
 }
 
 function SessionLine({ session }: { session: SessionSummary }) {
-  const { session_id, created_at, last_used_at, is_current } = session;
+  const { session_id, created_at, last_used_at, device_name, is_current } = session;
   const end = useMutation({
     ...endSessionMutation(),
     onSuccess: ({ message }) => showNotice(message),
@@ -39,8 +39,10 @@ function SessionLine({ session }: { session: SessionSummary }) {
   return (
     <li>
       <div>
-        <p>Started {started}</p>
-        <p className="hint">Last used {formatDate(last_used_at)}</p>
+        <p dir="auto">{device_name || 'Unnamed device'}</p>
+        <p className="hint">
+          Started {started}. Last used {formatDate(last_used_at)}.
+        </p>
         <FormFailure error={end.error} />
       </div>
       {is_current ? (

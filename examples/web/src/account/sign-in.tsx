@@ -4,6 +4,7 @@ import { addressOf, openView } from '../navigation.ts';
 import { startSession } from '../session.ts';
 import { Field, Form, textOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
+import { deviceName } from './device-name.ts';
 
 /** @param back the address that needs a session, which is opened afterwards */
 export function SignIn({ back }: { back: string | null }) {
@@ -22,7 +23,11 @@ export function SignIn({ back }: { back: string | null }) {
           mutation={login}
           submit="Sign in"
           variables={(fields) => ({
-            body: { email: textOf(fields, 'email'), password: textOf(fields, 'password') },
+            body: {
+              email: textOf(fields, 'email'),
+              password: textOf(fields, 'password'),
+              device_name: deviceName(),
+            },
           })}
         >
           <Field label="Email address" name="email" type="email" autoComplete="email" />

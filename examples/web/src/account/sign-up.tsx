@@ -5,6 +5,7 @@ import { startSession } from '../session.ts';
 import { Field, Form, textOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { showNotice } from '../ui/notice.tsx';
+import { deviceName } from './device-name.ts';
 import { safeAddress } from './sign-in.tsx';
 import { USERNAME_HINT } from './username-form.tsx';
 
@@ -30,6 +31,7 @@ export function SignUp({ back }: { back: string | null }) {
               username: textOf(fields, 'username'),
               email: textOf(fields, 'email'),
               password: textOf(fields, 'password'),
+              device_name: deviceName(),
             },
           })}
         >
