@@ -204,16 +204,14 @@ describe('renderAvatar on undecodable content', () => {
   });
 });
 
-test('A small image does not wait for large ones', async () => {
+test('A small image does not wait for a large one', async () => {
   const small = await quarters(64, 64).png().toBuffer();
   const finished: string[] = [];
   await Promise.all([
-    ...['large', 'large'].map((name) =>
-      renderAvatar(blankPng(8000, 8000)).then(() => finished.push(name)),
-    ),
+    renderAvatar(blankPng(8000, 8000)).then(() => finished.push('large')),
     renderAvatar(small).then(() => finished.push('small')),
   ]);
-  expect(finished).toEqual(['small', 'large', 'large']);
+  expect(finished).toEqual(['small', 'large']);
 });
 
 describe('renderAvatar on a decompression bomb', () => {
