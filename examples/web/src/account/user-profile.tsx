@@ -1,9 +1,11 @@
-import { useQuery } from '@tanstack/react-query';
-import { getUserOptions } from 'space-service/tanstack-react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { getUserOptions, listUserSpacesInfiniteOptions } from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
+import { SpaceRow } from '../start/space-row.tsx';
 import { Avatar } from '../ui/avatar.tsx';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
+import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDate } from '../words.ts';
 
@@ -28,6 +30,25 @@ export function UserProfile({ id }: { id: string }) {
           {user.bio || 'This user has not written a bio yet.'}
         </p>
       )}
+      {user && <SpacesOf id={id} />}
     </div>
+  );
+}
+
+/** The public spaces that a user has created, newest first. */
+function SpacesOf({ id }: { id: string }) {
+  const spaces = useInfiniteQuery(listUserSpacesInfiniteOptions({ path: { user_id: id } }));
+  return (
+    <section aria-label="Spaces">
+      <h2>Spaces</h2>
+      <Pages
+        query={spaces}
+        noun="space"
+        skeleton={<Skeletons count={3} className="row-skeleton" />}
+        empty={<p className="empty">This user has not created a public space yet.</p>}
+      >
+        {(space) => <SpaceRow key={space.space_id} space={space} />}
+      </Pages>
+    </section>
   );
 }

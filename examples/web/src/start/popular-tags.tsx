@@ -1,19 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
-import { listSpacesOptions } from 'space-service/tanstack-react-query';
+import { listTagsOptions } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 
 const MAX_TAGS = 10;
 
-/** Links to the tags of the most popular spaces. */
+/** Links to the most used tags. */
 export function PopularTags() {
-  const { data } = useQuery(listSpacesOptions({ query: { sort: 'popular' } }));
-  const names = data?.items.flatMap(({ tags }) => tags.slice(0, 1).map((tag) => tag.tag_name));
+  const { data } = useQuery(listTagsOptions({ query: { limit: MAX_TAGS } }));
   return (
     <ul className="tags" aria-label="Popular tags">
-      {[...new Set(names)].slice(0, MAX_TAGS).map((name) => (
-        <li key={name}>
-          <a href={addressOf('spaces', { tag: name })} dir="auto">
-            {name}
+      {data?.items.map(({ tag_id, tag_name }) => (
+        <li key={tag_id}>
+          <a href={addressOf('spaces', { tag: tag_name })} dir="auto">
+            {tag_name}
           </a>
         </li>
       ))}
