@@ -255,5 +255,6 @@ test('keys are deleted with the account, and the texts of requests are not store
   expect(JSON.stringify(rows)).not.toContain(key);
   expect(JSON.stringify(rows)).not.toContain('secret');
   await api.deleteAccount({ client: ann.client, throwOnError: true });
-  expect(await countKeys()).toBe(before);
+  // Maintenance deletes what the first transaction has no time for.
+  await expect.poll(countKeys).toBe(before);
 });

@@ -1,5 +1,7 @@
+import { MutationObserver, QueryClient } from '@tanstack/react-query';
 import { beforeAll, expect, test } from 'vitest';
 import { createClient, createConfig, createSpace, sendMessage } from '../../client/index.ts';
+import { createSpaceMutation } from '../../client/tanstack-react-query.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { TestUser } from '../support/client.ts';
 import { listParticipations, spaceCreation } from '../support/spaces.ts';
@@ -98,6 +100,13 @@ test('createSpace is not repeated after its signal aborts', async () => {
   const { signal } = controller;
   const { error } = await createSpace({ client, signal, body: spaceCreation() });
   expect(error).toEqual(new Error('The user went away.'));
+});
+
+test('createSpace of TanStack Query sends a key, too', async () => {
+  const requests: Request[] = [];
+  const options = createSpaceMutation({ client: clientThatLoses(0, requests) });
+  await new MutationObserver(new QueryClient(), options).mutate({ body: spaceCreation() });
+  expect(keysOf(requests)).toEqual([expect.stringMatching(/^\w{22}$/)]);
 });
 
 test('createSpace sends the key of its caller', async () => {
