@@ -16,7 +16,7 @@ import { deleteMessage, getMessage, listMessages, sendMessage } from '../message
 export function messagesHandlers(context: Context) {
   const { engine, rateLimits, followers } = context;
   const createOnce = createOnceOn(engine);
-  const whileWaiting = limitWaits(context.config);
+  const whileWaiting = limitWaits(context);
 
   async function followMessages(
     request: FastifyRequest<{ Querystring: ListMessagesData['query'] }>,

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Context } from '../context.ts';
 import { RateExceededError } from '../errors.ts';
 import { overloaded } from '../system/concurrency.ts';
 import { readSender } from './client-key.ts';
@@ -24,17 +24,14 @@ const RETRY_AFTER_SECONDS = 5;
  *
  * The function throws RateExceededError, or DomainError `unavailable` beyond the total number.
  */
-export function limitWaits({
-  publicRateLimit,
-}: Pick<Config, 'publicRateLimit'>): <T>(
-  request: FastifyRequest,
-  work: () => Promise<T>,
-) => Promise<T> {
+export function limitWaits(
+  context: Pick<Context, 'config'>,
+): <T>(request: FastifyRequest, work: () => Promise<T>) => Promise<T> {
   const counts = new Map<string, number>();
   let total = 0;
 
   return async (request, work) => {
-    const limits = publicRateLimit === null ? [] : limitsOf(request);
+    const limits = context.config.publicRateLimit === null ? [] : limitsOf(request);
     if (limits.some(([key, limit]) => (counts.get(key) ?? 0) >= limit)) {
       throw new RateExceededError('Too many requests are waiting.', RETRY_AFTER_SECONDS);
     }

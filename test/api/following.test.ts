@@ -144,7 +144,10 @@ describe('listMessages with after', () => {
     await api.deleteAccount({ client: carl.client, throwOnError: true });
     const page = await waiting.page;
     expect(page.deleted_message_ids).toEqual([message.message_id]);
-    expect(page.changed_items).toEqual([appreciated]);
+    // On a busy machine, another transaction deletes the appreciations.
+    const query = { after: page.newer_cursor, wait: 25 };
+    const next = page.changed_items.length > 0 ? page : await read(ben, query);
+    expect(next.changed_items).toEqual([appreciated]);
   });
 
   test('follows the order of commits, not that of clocks', async () => {

@@ -21,7 +21,8 @@ const layers = [
   // Domains: plain functions without HTTP.
   ['sample'],
   ['import-export', 'reports'],
-  ['account-lifecycle', 'messages', 'profile'],
+  ['account-lifecycle', 'profile'],
+  ['messages'],
   ['spaces'],
   ['search', 'users'],
   ['resources.ts'],
