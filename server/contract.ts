@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 export interface Contract {
   info: { version: string; description: string };
   security?: object[];
+  tags: { name: string; description: string }[];
   servers: { url: string }[];
   paths: Record<string, PathItem>;
   components: Record<string, Record<string, object>> & { schemas: Record<string, Schema> };

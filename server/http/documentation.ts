@@ -1,9 +1,18 @@
-import swagger, { type StaticDocumentSpec } from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
+import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { contractFor, contractTextFor } from '../contract.ts';
-import { THEME_CSS, themePlugin, VIEWPORT_JS } from './documentation-theme.ts';
+import { loadReference, NONCE } from './reference.ts';
+import { referenceDocument } from './reference-document.ts';
+
+/**
+ * Styles of elements to which the script of the reference gives no nonce, as hashes. A browser prints others, which a
+ * new version of the script can have.
+ */
+const STYLE_HASHES = [
+  'sha256-l/2OpPg0d+2VLTLgwjf5mQo2CYwHDEqdj5TjbfEyVJI=',
+  'sha256-T13Uev3xCax2N28XaoAE8DOzQZKvPp7ZQVAi1iRREjo=',
+];
 
 /**
  * Serves the contract with this server's URL at `/openapi.yaml` and `/openapi.json`, and an interactive reference at
@@ -18,46 +27,50 @@ export async function serveDocumentation(
   const document = contractFor(config.publicUrl, introduction);
   const yaml = contractTextFor(config.publicUrl, introduction);
   const json = JSON.stringify(document);
-  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/yaml').send(yaml),
+  const shown = JSON.stringify(referenceDocument(document));
+  app.get('/openapi.yaml', async (_request, reply) => reply.type('application/yaml').send(yaml));
+  app.get('/openapi.json', async (_request, reply) => reply.type('application/json').send(json));
+  app.get('/docs/contract.json', async (_request, reply) =>
+    reply.type('application/json').send(shown),
   );
-  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/json').send(json),
-  );
-  const specification = { document } as unknown as StaticDocumentSpec;
-  await app.register(swagger, { mode: 'static', specification });
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: true,
-    transformStaticCSP: (policy) => adjustPolicy(policy, config.publicUrl),
-    uiConfig: {
-      layout: 'BaseLayout',
-      deepLinking: true,
-      persistAuthorization: true,
-      docExpansion: 'list',
-      filter: true,
-      // The problem codes of each response.
-      showExtensions: true,
-      plugins: [themePlugin],
-      // Disables the public validator, which would receive the contract.
-      validatorUrl: null,
-    },
-    theme: {
-      title: 'space-service',
-      css: [{ filename: 'theme.css', content: THEME_CSS }],
-      js: [{ filename: 'viewport.js', content: VIEWPORT_JS }],
-    },
+  // The page has relative URLs, and a proxy can serve it below another path.
+  app.get('/docs', async (_request, reply) => reply.redirect('docs/'));
+  app.get('/docs/', async (_request, reply) => {
+    const { page } = await loadReference();
+    const nonce = randomBytes(16).toString('base64');
+    return reply
+      .header('content-security-policy', policyOf(nonce, config.publicUrl))
+      .type('text/html; charset=utf-8')
+      .send(page.replaceAll(NONCE, nonce));
+  });
+  app.get('/docs/js/scalar.js', async (_request, reply) => {
+    const { script } = await loadReference();
+    return (
+      reply
+        .type('text/javascript; charset=utf-8')
+        // Every browser decodes it.
+        .header('content-encoding', 'gzip')
+        // The URL contains no version.
+        .header('cache-control', 'public, max-age=3600')
+        .send(script)
+    );
   });
 }
 
-/** Adjusts the Content-Security-Policy of the reference. */
-function adjustPolicy(policy: string, publicUrl: string): string {
-  return (
-    policy
-      // Without TLS on this server, browsers could not load the assets of the page.
-      .replace(' upgrade-insecure-requests;', '')
-      .replace(' validator.swagger.io', '')
-      // Requests go to the public URL, which can differ from the address of the page.
-      .concat(` connect-src 'self' ${new URL(publicUrl).origin};`)
-  );
+/** Requests go to the public URL, which can differ from the address of the page. */
+function policyOf(nonce: string, publicUrl: string): string {
+  const hashes = STYLE_HASHES.map((hash) => `'${hash}'`).join(' ');
+  return [
+    "default-src 'self'",
+    `script-src 'self' 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}' ${hashes}`,
+    // For positions and heights that its components set.
+    "style-src-attr 'unsafe-inline'",
+    "img-src 'self' data:",
+    `connect-src 'self' ${new URL(publicUrl).origin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+    "object-src 'none'",
+  ].join(';');
 }

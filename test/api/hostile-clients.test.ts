@@ -48,7 +48,7 @@ describe('The limit of public reads', () => {
   // Allows a burst of ten reads.
   const settings = { RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '10' };
 
-  test.each(['/unknown', '/docs/static/swagger-ui.css', '/openapi.yaml'])(
+  test.each(['/unknown', '/docs/contract.json', '/openapi.yaml'])(
     'counts requests for %s',
     async (path) => {
       await using app = await startApp(settings);

@@ -123,8 +123,8 @@ describe('The server', () => {
   });
 
   test.each([
-    ['http://evil.example/docs/static/index.html', 302, '/docs/'],
-    ['HTTPS://evil.example:1/docs/static/index.html', 302, '/docs/'],
+    ['http://evil.example/docs', 302, 'docs/'],
+    ['HTTPS://evil.example:1/docs', 302, 'docs/'],
     ['http://evil.example?/healthz', 404, null],
     ['http://evil.example', 404, null],
   ])('never redirects to the host in the request target %s', async (target, status, location) => {

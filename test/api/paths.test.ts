@@ -45,11 +45,11 @@ describe('Unsupported methods', () => {
     'openapi.json',
     'docs',
     'docs/',
-    'docs/json',
+    'docs/contract.json',
+    'docs/js/scalar.js',
   ]) {
     paths.set(`/${page}`, ['GET']);
   }
-  paths.set('/docs/static/index.css', ['GET']);
   paths.set('/avatars/default.webp', ['GET']);
 
   test.each([...paths])(

@@ -104,7 +104,7 @@ async function prepareAttacks({ url }: Server): Promise<Attack[]> {
     { name: 'participations', connections: 20, calls: [read('/api/participations?limit=100')] },
     { name: 'nested JSON', connections: 16, calls: [login] },
     { name: 'unknown paths', connections: 32, calls: [read(`/${'x'.repeat(15_000)}`)] },
-    { name: 'files', connections: 32, calls: [read('/docs/static/swagger-ui-bundle.js')] },
+    { name: 'files', connections: 32, calls: [read('/docs/js/scalar.js')] },
     { name: 'large images', connections: 8, calls: images, delaysUploads: true },
   ];
 }

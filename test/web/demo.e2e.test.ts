@@ -108,31 +108,21 @@ describe('npm run demo', () => {
       }
     });
 
-    test('serves an API reference with a filter, examples that work and collapsed errors', async () => {
+    test('serves an API reference with pages of rules, code samples and requests that work', async () => {
       const phone = { viewport: { width: 390, height: 844 }, isMobile: true };
-      const { page, messages } = await open('/docs', phone);
-      await page.getByText('This is a demo.').waitFor();
-      expect(await page.locator('.info').textContent()).toContain(DEMO_ACCOUNT.password);
-
-      const filter = page.getByPlaceholder(/^Filter/);
-      const paths = page.locator('.opblock-summary-path');
-      await filter.fill('retrieve a space');
-      await expect.poll(() => paths.allTextContents()).toEqual(['/api/spaces/{space_id}']);
-
-      const operation = page.locator('#operations-Spaces-getSpace');
-      await operation.locator('.opblock-summary-control').click();
-      const error = operation.locator('.response', { hasText: '404' }).first();
-      const example = error.locator('.example').first();
-      expect(await example.isVisible()).toBe(false);
-      await error.locator('summary').click();
-      await example.getByText('space_not_found').waitFor();
-
-      await operation.getByRole('button', { name: 'Try it out' }).click();
-      await operation.getByRole('button', { name: 'Execute' }).click();
-      const received = operation.locator('.live-responses-table');
-      // Not by text, because the port in a URL can contain it.
-      await received.getByRole('cell', { name: '200', exact: true }).waitFor();
+      const { page, messages } = await open('/docs/#tag/spaces/GET/api/spaces/{space_id}', phone);
+      const operation = page.locator('section', { hasText: 'Retrieve a space' }).last();
+      await operation.getByText('curl').first().waitFor();
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+
+      await page.goto(`${url}/docs/#tag/errors`);
+      await page.getByText('All codes').waitFor();
+      await page.goto(`${url}/docs/`);
+      await page.getByText('This is a demo.').waitFor();
+      expect(await page.locator('body').textContent()).toContain(DEMO_ACCOUNT.password);
+      for (const language of ['Shell', 'JavaScript', 'Python', 'Go']) {
+        await page.getByRole('tab', { name: language }).waitFor();
+      }
       expect(messages).toEqual([]);
     });
   });
