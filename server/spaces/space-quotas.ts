@@ -43,15 +43,20 @@ export async function assertParticipationQuota(
   }
 }
 
-/** @throws DomainError `quota_exceeded` if the caller's spaces have too many tags */
+/**
+ * @param added number of tags that the transaction will add
+ * @throws DomainError `quota_exceeded` if the caller's spaces have too many tags, or would then
+ */
 export async function assertTagQuota(
   trx: DatabaseTransaction,
   { maxTags }: Pick<Quotas, 'maxTags'>,
   { userPk }: Caller,
+  added = 0,
 ): Promise<void> {
   const tags = sql`FROM spaces JOIN space_tags ON space_tags.space_pk = spaces.pk
     WHERE spaces.creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')}`;
-  if ((await countUpTo(trx, maxTags + 1, tags)) > maxTags) {
+  const max = maxTags - added;
+  if (max < 0 || (await countUpTo(trx, max + 1, tags)) > max) {
     throw quotaExceeded(
       `The spaces of an account can have at most ${quantity(maxTags, 'tag')} in total. Remove tags from other spaces first.`,
     );

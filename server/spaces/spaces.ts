@@ -51,6 +51,8 @@ export async function createSpace(
     await countAction(trx, quotas, caller.userPk, 'space');
     await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
+    // Before the tags are added. On PostgreSQL, reading new rows conflicts with other creations.
+    if (tags.length > 0) await assertTagQuota(trx, quotas, caller, tags.length);
     const creator = await trx
       .selectFrom('users')
       .select(['user_id', 'username', 'avatar'])
@@ -74,7 +76,6 @@ export async function createSpace(
       } satisfies NewRow<'participations'>)
       .execute();
     const spaceTags = await addTags(trx, pk, tags);
-    if (tags.length > 0) await assertTagQuota(trx, quotas, caller);
     if (space.visibility === 'public') {
       await indexNewSpace(engine, trx, { pk, ...row, tags: spaceTags });
     }
