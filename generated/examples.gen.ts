@@ -10,6 +10,12 @@ export interface OperationTypes {
     response: types.SearchSpacesResponse;
     errorStatus: keyof types.SearchSpacesErrors;
   };
+  listTags: {
+    method: 'GET';
+    data: types.ListTagsData;
+    response: types.ListTagsResponse;
+    errorStatus: keyof types.ListTagsErrors;
+  };
   getProfile: {
     method: 'GET';
     data: types.GetProfileData;
@@ -213,6 +219,12 @@ export interface OperationTypes {
     data: types.GetUserData;
     response: types.GetUserResponse;
     errorStatus: keyof types.GetUserErrors;
+  };
+  listUserSpaces: {
+    method: 'GET';
+    data: types.ListUserSpacesData;
+    response: types.ListUserSpacesResponse;
+    errorStatus: keyof types.ListUserSpacesErrors;
   };
   reportSpace: {
     method: 'PUT';
@@ -1632,6 +1644,43 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       unavailable: problem6,
     },
   },
+  listTags: {
+    method: 'GET',
+    pathname: /\/api\/tags$/,
+    success: {
+      "status": 200,
+      "headers": {
+        "Content-Type": "application/json",
+        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+        "RateLimit-Limit": "200",
+        "RateLimit-Remaining": "199",
+        "RateLimit-Reset": "1"
+      },
+      "body": {
+        "items": [
+          {
+            "tag_id": 12,
+            "tag_name": "sourdough",
+            "space_count": 31
+          },
+          {
+            "tag_id": 86,
+            "tag_name": "Sour beer",
+            "space_count": 4
+          }
+        ],
+        "next_cursor": null
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
   getProfile: {
     method: 'GET',
     pathname: /\/api\/profile\/me$/,
@@ -2956,6 +3005,57 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       invalid_request: problem67,
+      unauthenticated: problem7,
+      user_not_found: problem68,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listUserSpaces: {
+    method: 'GET',
+    pathname: /\/api\/users\/(?<user_id>[^/]+)\/spaces$/,
+    success: {
+      "status": 200,
+      "headers": {
+        "Content-Type": "application/json",
+        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+        "RateLimit-Limit": "200",
+        "RateLimit-Remaining": "199",
+        "RateLimit-Reset": "1"
+      },
+      "body": {
+        "items": [
+          {
+            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+            "title": "Sourdough for beginners",
+            "description": "Starters, hydration, and what to do with the discard.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+              "username": "ada",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 14,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 12,
+                "tag_name": "sourdough"
+              }
+            ]
+          }
+        ],
+        "next_cursor": null
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
       unauthenticated: problem7,
       user_not_found: problem68,
       too_many_requests: problem3,

@@ -75,6 +75,13 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  listTags:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   getProfile:
     | 'unauthenticated'
     | 'too_many_requests'
@@ -405,6 +412,15 @@ export interface OperationProblemCodes {
     | 'unavailable';
   getUser:
     | 'invalid_request'
+    | 'unauthenticated'
+    | 'user_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  listUserSpaces:
+    | 'invalid_request'
+    | 'invalid_cursor'
     | 'unauthenticated'
     | 'user_not_found'
     | 'too_many_requests'

@@ -66,6 +66,20 @@ export type SpacePage = {
 };
 
 /**
+ * A page of a user's public spaces.
+ */
+export type UserSpacePage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<SearchResult>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+};
+
+/**
  * A user, as shown with spaces and messages.
  */
 export type UserSummary = {
@@ -97,6 +111,38 @@ export type Tag = {
      * Name of the tag, as the space's creator spelled it
      */
     tag_name: string;
+};
+
+/**
+ * A tag of public spaces.
+ */
+export type CountedTag = {
+    /**
+     * Identifier of the tag, as in the tags of spaces. No operation accepts it.
+     */
+    tag_id: number;
+    /**
+     * Name of the tag, as in its most popular public space
+     */
+    tag_name: string;
+    /**
+     * Number of public spaces with the tag
+     */
+    space_count: number;
+};
+
+/**
+ * A page of tags.
+ */
+export type TagPage = {
+    /**
+     * The items, of which there can be none on any page
+     */
+    items: Array<CountedTag>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -993,6 +1039,64 @@ export type SearchSpacesByTagResponses = {
 };
 
 export type SearchSpacesByTagResponse = SearchSpacesByTagResponses[keyof SearchSpacesByTagResponses];
+
+export type ListTagsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The beginning of the tags. A leading `#` is ignored, and so are the same differences in spelling as in the
+         * tag search, such as case and accents. Only the first 30 characters count.
+         *
+         */
+        prefix?: string;
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/tags';
+};
+
+export type ListTagsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ListTagsError = ListTagsErrors[keyof ListTagsErrors];
+
+export type ListTagsResponses = {
+    /**
+     * A page of tags.
+     */
+    200: TagPage;
+};
+
+export type ListTagsResponse = ListTagsResponses[keyof ListTagsResponses];
 
 export type GetProfileData = {
     body?: never;
@@ -3092,6 +3196,71 @@ export type GetUserResponses = {
 };
 
 export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
+
+export type ListUserSpacesData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: {
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string;
+    };
+    url: '/api/users/{user_id}/spaces';
+};
+
+export type ListUserSpacesErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The user does not exist, or the operator has suspended the account.
+     */
+    404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ListUserSpacesError = ListUserSpacesErrors[keyof ListUserSpacesErrors];
+
+export type ListUserSpacesResponses = {
+    /**
+     * A page of the user's public spaces.
+     */
+    200: UserSpacePage;
+};
+
+export type ListUserSpacesResponse = ListUserSpacesResponses[keyof ListUserSpacesResponses];
 
 export type ReportSpaceData = {
     body: ReportCreation;

@@ -30,6 +30,23 @@ export const zTag = z.object({
 });
 
 /**
+ * A tag of public spaces.
+ */
+export const zCountedTag = z.object({
+    tag_id: z.int().gte(1).lte(9007199254740991),
+    tag_name: z.string(),
+    space_count: z.int().gte(1).lte(9007199254740991)
+});
+
+/**
+ * A page of tags.
+ */
+export const zTagPage = z.object({
+    items: z.array(zCountedTag).max(100),
+    next_cursor: z.string().nullable()
+});
+
+/**
  * Contribution statistics, computed at request time. Deleted content does not count.
  */
 export const zProfileStats = z.object({
@@ -364,6 +381,14 @@ export const zSpacePage = z.object({
 });
 
 /**
+ * A page of a user's public spaces.
+ */
+export const zUserSpacePage = z.object({
+    items: z.array(zSearchResult).max(100),
+    next_cursor: z.string().nullable()
+});
+
+/**
  * A discussion room.
  */
 export const zSpace = z.object({
@@ -531,6 +556,17 @@ export const zSearchSpacesByTagQuery = z.object({
  * A page of public spaces.
  */
 export const zSearchSpacesByTagResponse = z.array(zSearchResult).max(100);
+
+export const zListTagsQuery = z.object({
+    prefix: z.string().max(200).optional().default(''),
+    limit: z.int().gte(1).lte(100).optional().default(20),
+    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+});
+
+/**
+ * A page of tags.
+ */
+export const zListTagsResponse = zTagPage;
 
 /**
  * The profile.
@@ -854,6 +890,20 @@ export const zGetUserPath = z.object({
  * The user.
  */
 export const zGetUserResponse = zUser;
+
+export const zListUserSpacesPath = z.object({
+    user_id: zId
+});
+
+export const zListUserSpacesQuery = z.object({
+    limit: z.int().gte(1).lte(100).optional().default(20),
+    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+});
+
+/**
+ * A page of the user's public spaces.
+ */
+export const zListUserSpacesResponse = zUserSpacePage;
 
 export const zReportSpaceBody = zReportCreation;
 

@@ -22,15 +22,14 @@ export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   session_id: ({ sessionId }) => sessionId,
 };
 
-/** Existing items of lists in a world, by the name of their schema. */
+/** Existing items of lists in a world, by the name of their schema. All other lists have the spaces or their tags. */
 export const existingItems: Readonly<Record<string, (world: World) => unknown>> = {
-  SearchResult: ({ space }) => space,
-  Participation: ({ space }) => space,
   Participant: ({ participant }) => participant,
   Removal: ({ removed }) => removed,
   SessionSummary: ({ sessionId }) => sessionId,
   Message: ({ message }) => message,
 };
+const existingItem = ({ space }: World) => space;
 
 /**
  * Returns a function that changes a transaction so that it provokes the expected response.
@@ -109,7 +108,9 @@ async function changeRequest(
   // Throws MissingOperation if the items could not be created. Otherwise, the check would run and fail, because the
   // request for a list names none of its items.
   const itemSchema = itemSchemaOf(operation);
-  if (status === '200' && itemSchema !== undefined) existingItems[itemSchema]?.(world);
+  if (status === '200' && itemSchema !== undefined) {
+    (existingItems[itemSchema] ?? existingItem)(world);
+  }
   const change: Changes = (await (changes[id] ?? changesByStatus[status])?.(world)) ?? {};
 
   const { url, init } = exampleRequest(operation, { ...values, ...change.parameters }, true);

@@ -95,7 +95,7 @@ const SPACE: SpaceCreation = {
   title: 'Sourdough bread',
   description: 'Created by the contract check, which deletes it at the end.',
   visibility: 'public',
-  tags: ['baking'],
+  tags: ['baking', 'sourdough', 'sour cherries'],
 };
 
 /**

@@ -4,9 +4,9 @@ import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutation
 
 import type { ApiError } from '../../client/errors.ts';
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
+import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
 import { createSpace, sendMessage } from '../../client/creations.ts';
-import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -136,6 +136,68 @@ export const searchSpacesByTagOptions = (options: Options<SearchSpacesByTagData>
     },
     queryKey: searchSpacesByTagQueryKey(options)
 });
+
+export const listTagsQueryKey = (options?: Options<ListTagsData>) => createQueryKey('listTags', options);
+
+/**
+ * List tags
+ *
+ * Returns the tags of public spaces, those with most spaces first, then the newest tag first. Without `prefix`, these
+ * are all tags, for a start page. With `prefix`, these are the completions of a tag that a user is typing.
+ *
+ * Counts and order are always current. If they change between two requests, a tag can be repeated or missing.
+ *
+ */
+export const listTagsOptions = (options?: Options<ListTagsData>) => queryOptions<ListTagsResponse, ApiError, ListTagsResponse, ReturnType<typeof listTagsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listTags({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listTagsQueryKey(options)
+});
+
+export const listTagsInfiniteQueryKey = (options?: Options<ListTagsData>): QueryKey<Options<ListTagsData>> => createQueryKey('listTags', options, true);
+
+/**
+ * List tags
+ *
+ * Returns the tags of public spaces, those with most spaces first, then the newest tag first. Without `prefix`, these
+ * are all tags, for a start page. With `prefix`, these are the completions of a tag that a user is typing.
+ *
+ * Counts and order are always current. If they change between two requests, a tag can be repeated or missing.
+ *
+ */
+export const listTagsInfiniteOptions = (options?: Options<ListTagsData>) => {
+    const opts = infiniteQueryOptions<ListTagsResponse, ApiError, InfiniteData<ListTagsResponse>, QueryKey<Options<ListTagsData>>, string | Pick<QueryKey<Options<ListTagsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListTagsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listTags({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listTagsInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
 
 export const getProfileQueryKey = (options?: Options<GetProfileData>) => createQueryKey('getProfile', options);
 
@@ -1287,6 +1349,60 @@ export const getUserOptions = (options: Options<GetUserData>) => queryOptions<Ge
     },
     queryKey: getUserQueryKey(options)
 });
+
+export const listUserSpacesQueryKey = (options: Options<ListUserSpacesData>) => createQueryKey('listUserSpaces', options);
+
+/**
+ * List the public spaces of a user
+ *
+ * Returns the public spaces that a user created, newest first.
+ */
+export const listUserSpacesOptions = (options: Options<ListUserSpacesData>) => queryOptions<ListUserSpacesResponse, ApiError, ListUserSpacesResponse, ReturnType<typeof listUserSpacesQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listUserSpaces({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listUserSpacesQueryKey(options)
+});
+
+export const listUserSpacesInfiniteQueryKey = (options: Options<ListUserSpacesData>): QueryKey<Options<ListUserSpacesData>> => createQueryKey('listUserSpaces', options, true);
+
+/**
+ * List the public spaces of a user
+ *
+ * Returns the public spaces that a user created, newest first.
+ */
+export const listUserSpacesInfiniteOptions = (options: Options<ListUserSpacesData>) => {
+    const opts = infiniteQueryOptions<ListUserSpacesResponse, ApiError, InfiniteData<ListUserSpacesResponse>, QueryKey<Options<ListUserSpacesData>>, string | Pick<QueryKey<Options<ListUserSpacesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListUserSpacesData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listUserSpaces({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listUserSpacesInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
 
 /**
  * Report a space

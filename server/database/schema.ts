@@ -22,6 +22,8 @@ export interface Schema {
   reports: Reports;
   public_spaces: PublicSpaces;
   tag_hits: TagHits;
+  tag_counts: TagCounts;
+  tag_prefixes: TagPrefixes;
   dictionary: Dictionary;
   search_index: SearchIndex;
   spaces_to_index: SpacesToIndex;
@@ -195,6 +197,22 @@ interface TagHits {
   tag_id: number;
   /** See `PublicSpaces.key`. */
   key: number;
+}
+
+/** One row per tag of public spaces. */
+interface TagCounts {
+  tag_id: number;
+  /** Number of rows of `public_spaces` with the tag. */
+  space_count: number;
+}
+
+/** One row per prefix of each tag in `TagCounts`. See `search/tag-counts.ts`. */
+interface TagPrefixes {
+  /** The first characters of `Tags.tag_key`. Every tag has the empty prefix. */
+  prefix: string;
+  /** Copied from `TagCounts`. */
+  space_count: number;
+  tag_id: number;
 }
 
 /** One row. See `search/dictionary/dictionary.ts`. */

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
-import { readPage } from '../http/pages.ts';
+import { readPage, readPageBody } from '../http/pages.ts';
 import { HttpProblem } from '../http/problems.ts';
 import type { PageRequest } from '../pagination.ts';
 import { assertOneList } from '../search/list-choice.ts';
 import { listSpaces, searchByTag, searchByText } from '../search/search.ts';
 import type { SearchResponse } from '../search/search-state.ts';
+import { listTags } from '../search/tag-counts.ts';
 
 export function searchHandlers(context: Context) {
   const search = async (
@@ -46,6 +47,14 @@ export function searchHandlers(context: Context) {
         );
       }
       return search(request, reply, (pageRequest) => searchByTag(context, tag, pageRequest));
+    },
+
+    listTags: async (request, reply) => {
+      const { prefix = '' } = request.query ?? {};
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
+        listTags(context.engine, prefix, pageRequest),
+      );
+      return reply.code(200).send(page);
     },
   } satisfies Partial<RouteHandlers>;
 }

@@ -1,5 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
+import { readPageBody } from '../http/pages.ts';
+import { listUserSpaces } from '../spaces/user-spaces.ts';
 import { readUser } from '../users/user.ts';
 
 export function usersHandlers(context: Context) {
@@ -7,6 +9,14 @@ export function usersHandlers(context: Context) {
     getUser: async (request, reply) => {
       const user = await readUser(context, request.params.user_id);
       return reply.code(200).send(user);
+    },
+
+    listUserSpaces: async (request, reply) => {
+      const { user_id } = request.params;
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
+        listUserSpaces(context, user_id, pageRequest),
+      );
+      return reply.code(200).send(page);
     },
   } satisfies Partial<RouteHandlers>;
 }

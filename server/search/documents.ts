@@ -8,13 +8,16 @@ import { documentKey } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
+import { addTagChanges, changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
 // The search index consists of the word index and the tables `public_spaces` and `tag_hits`. A document is the entry of
-// a public space in all of them, under the same key.
+// a public space in all of them, under the same key. `tag-counts.ts` counts the documents with each tag.
 
 /** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
 export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  const { removed, added } = await replaceRows(db, [spacePk]);
+  const tagChanges: TagCountChanges = new Map();
+  const { removed, added } = await replaceRows(db, [spacePk], tagChanges);
+  await changeTagCounts(db, tagChanges);
   if (removed.length > 0) await engine.wordIndex.remove(db, removed);
   if (added.length > 0) await engine.wordIndex.add(db, added);
 }
@@ -85,26 +88,31 @@ export async function indexNewSpace(
   db: Database,
   space: IndexableSpace,
 ): Promise<void> {
-  await engine.wordIndex.add(db, await insertRows(db, [space]));
+  const tagChanges: TagCountChanges = new Map();
+  const added = await insertRows(db, [space], tagChanges);
+  await changeTagCounts(db, tagChanges);
+  await engine.wordIndex.add(db, added);
 }
 
 /**
  * Removes spaces from the search index and adds them again, except in the word index. Spaces that are not public, and
  * those of suspended creators, are not added.
+ * @param tagChanges receives the changes to make with `changeTagCounts`
  * @returns the changes to make in the word index
  */
 export async function replaceRows(
   db: Database,
   spacePks: readonly number[],
+  tagChanges: TagCountChanges,
 ): Promise<DocumentChanges> {
-  const removed = await deleteRows(db, spacePks);
+  const removed = await deleteRows(db, spacePks, tagChanges);
   const pks = spacePks.map((pk) => ({ pk }));
   const found = await readSpaces(db, pks);
   const tags = Map.groupBy(await readTagsOfSpaces(db, pks), ({ space_pk }) => space_pk);
   const spaces = found
     .filter(({ visibility, suspended_at }) => visibility === 'public' && suspended_at === null)
     .map((row) => ({ ...row, tags: tags.get(row.pk) ?? [] }));
-  return { removed, added: await insertRows(db, spaces) };
+  return { removed, added: await insertRows(db, spaces, tagChanges) };
 }
 
 /**
@@ -114,6 +122,7 @@ export async function replaceRows(
 async function insertRows(
   db: Database,
   spaces: readonly IndexableSpace[],
+  tagChanges: TagCountChanges,
 ): Promise<IndexedDocument[]> {
   const keyed = spaces
     .map((space) => ({ key: documentKey(space.pk, space.participant_count), space }))
@@ -132,6 +141,7 @@ async function insertRows(
     space.tags.map(({ tag_id }) => ({ tag_id, key })),
   );
   await insertTagHits(db, tagHits);
+  addTagChanges(tagChanges, columnOf(tagHits, 'tag_id'), 1);
   return keyed.map(({ key, space }) => documentOf(space, key));
 }
 
@@ -153,7 +163,11 @@ const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db,
  * Removes spaces from the search index, except from the word index. Skips those that are not indexed.
  * @returns the documents to remove from the word index
  */
-async function deleteRows(db: Database, spacePks: readonly number[]): Promise<IndexedDocument[]> {
+async function deleteRows(
+  db: Database,
+  spacePks: readonly number[],
+  tagChanges: TagCountChanges,
+): Promise<IndexedDocument[]> {
   const deleted = await deleteDocuments(
     db,
     spacePks.map((pk) => ({ pk })),
@@ -163,6 +177,7 @@ async function deleteRows(db: Database, spacePks: readonly number[]): Promise<In
     values.tags.map(({ tag_id }) => ({ tag_id, key })),
   );
   await deleteTagHits(db, tagHits);
+  addTagChanges(tagChanges, columnOf(tagHits, 'tag_id'), -1);
   return indexed.map(({ key, values }) => documentOf(values, key));
 }
 

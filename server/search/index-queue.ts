@@ -3,6 +3,7 @@ import { prepareWriteMany } from '../database/prepared.ts';
 import type { DocumentChanges } from '../database/word-index.ts';
 import { replaceRows } from './documents.ts';
 import { documentKey } from './keys.ts';
+import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
 /**
  * Number of spaces that `indexQueuedSpaces` indexes at once. The words of a batch are added after all its other writes,
@@ -37,19 +38,23 @@ export async function indexQueuedSpaces(
 ): Promise<number> {
   await computeQueuedKeys(db);
   let spaces = 0;
+  // Applied at the end, because most batches change the count of a frequent tag.
+  const tagChanges: TagCountChanges = new Map();
   await engine.wordIndex.changeMany(
     db,
-    writeQueuedDocuments(db, (count) => {
+    writeQueuedDocuments(db, tagChanges, (count) => {
       spaces += count;
       onProgress(spaces);
     }),
   );
+  await changeTagCounts(db, tagChanges);
   return spaces;
 }
 
 /** Yields the changes of the word index for all queued spaces, and empties the queue. */
 async function* writeQueuedDocuments(
   db: Database,
+  tagChanges: TagCountChanges,
   onBatch: (spaces: number) => void,
 ): AsyncGenerator<DocumentChanges> {
   // Rows are deleted only at the end. If each batch deleted its own, PostgreSQL could step over all of them to find the
@@ -68,6 +73,7 @@ async function* writeQueuedDocuments(
     yield await replaceRows(
       db,
       batch.map(({ space_pk }) => space_pk),
+      tagChanges,
     );
     onBatch(batch.length);
   }

@@ -21,6 +21,8 @@ export async function updateSearchIndex(
   const isRebuilt = await transactAlone(engine, async (trx) => {
     if (await isCurrent(trx)) return false;
     await engine.wordIndex.clear(trx);
+    await trx.deleteFrom('tag_prefixes').execute();
+    await trx.deleteFrom('tag_counts').execute();
     await trx.deleteFrom('tag_hits').execute();
     await trx.deleteFrom('public_spaces').execute();
     await trx.deleteFrom('spaces_to_index').execute();

@@ -2,8 +2,10 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId } from '../database/erased-rows.ts';
+import { columnOf } from '../database/prepared.ts';
 import { transactOnIndex } from '../database/transaction.ts';
 import { documentOf, moveSpace } from '../search/documents.ts';
+import { addTagChanges, changeTagCounts, type TagCountChanges } from '../search/tag-counts.ts';
 import { findOwnSpace } from './space-access.ts';
 import { deleteUnusedTags } from './tags.ts';
 
@@ -91,12 +93,22 @@ export async function hideSpaces(
     // A space may be enqueued already: deleted by a concurrent request, or before the account of its creator.
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+  const tags = await trx
+    .selectFrom('spaces')
+    .innerJoin('public_spaces', 'public_spaces.space_pk', 'spaces.pk')
+    .innerJoin('space_tags', 'space_tags.space_pk', 'spaces.pk')
+    .select('space_tags.tag_id')
+    .where(`spaces.${column}`, '=', value)
+    .execute();
   for (const table of ['public_spaces', 'reports'] as const) {
     await trx
       .deleteFrom(table)
       .where('space_pk', 'in', (from) => from.selectFrom('erased_spaces').select('space_pk'))
       .execute();
   }
+  const tagChanges: TagCountChanges = new Map();
+  addTagChanges(tagChanges, columnOf(tags, 'tag_id'), -1);
+  await changeTagCounts(trx, tagChanges);
   await trx.updateTable('spaces').set({ space_id: erasedId }).where(column, '=', value).execute();
 }
 

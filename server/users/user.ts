@@ -1,4 +1,5 @@
 import type { User } from '../../generated/types.gen.ts';
+import type { Database } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources } from '../resources.ts';
 
@@ -10,13 +11,21 @@ export async function readUser(
   { engine, avatars }: AvatarResources,
   userId: string,
 ): Promise<User> {
-  const row = await engine.db
+  const { pk: _, avatar, ...user } = await findUser(engine.db, userId);
+  return { ...user, profile_picture: avatars.url(avatar) };
+}
+
+/**
+ * Finds a user who is not suspended.
+ * @throws DomainError `user_not_found`
+ */
+export async function findUser(db: Database, userId: string) {
+  const row = await db
     .selectFrom('users')
-    .select(['user_id', 'username', 'bio', 'avatar', 'created_at'])
+    .select(['pk', 'user_id', 'username', 'bio', 'avatar', 'created_at'])
     .where('user_id', '=', userId)
     .where('suspended_at', 'is', null)
     .executeTakeFirst();
   if (!row) throw new DomainError('user_not_found', 'The user does not exist.');
-  const { avatar, ...user } = row;
-  return { ...user, profile_picture: avatars.url(avatar) };
+  return row;
 }

@@ -1,27 +1,26 @@
 import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import * as api from '../../generated/sdk.gen.ts';
 import type { Space } from '../../generated/types.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { sealCursor } from '../../server/http/cursors.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
+import { createLists } from '../support/lists.ts';
 import { itemsOf, nextPage } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 import { getPage, searchPath, tagPath } from './search-pages.ts';
 import { createTeaSpaces } from './tea-spaces.ts';
 
 const app = useApp();
-let ann: TestUser;
-let guests: TestUser[];
+let user: TestUser;
 let spaces: Space[];
 
 beforeAll(async () => {
-  ({ ann, guests, spaces } = await createTeaSpaces(app));
+  ({ spaces } = await createTeaSpaces(app));
 });
 
 const get = (path: string) => getPage(app, path);
@@ -40,23 +39,10 @@ describe('A cursor', () => {
     new URL(path as string, app.url).searchParams.get('cursor') as string;
 
   beforeAll(async () => {
-    const [space, other] = spaces as [Space, Space];
-    for (const each of [space, other]) {
-      await joinSpace(ann, each);
-      for (const text of ['one', 'two']) await sendMessage(ann, each, text);
-    }
-    // `ann` created the second space.
-    for (const guest of guests.slice(0, 2)) {
-      await joinSpace(guest, other);
-      const path = { space_id: other.space_id, user_id: guest.userId };
-      await api.removeParticipant({ client: ann.client, path, throwOnError: true });
-    }
-    // A second session, so that the list of sessions has two items.
-    const { email, password } = ann;
-    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
+    const created = await createLists(app);
+    user = created.user;
+    const values = { ...created.values, q: 'tea', tag: 'everything' };
     for (const operation of listOperations) {
-      const { space_id } = operation.operationId === 'listRemovals' ? other : space;
-      const values = { q: 'tea', tag: 'everything', space_id };
       const { url } = exampleRequest(operation, values);
       paths[operation.operationId] = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
     }
@@ -75,7 +61,7 @@ describe('A cursor', () => {
   /** Requests a list, with a token if it requires one. */
   const read = (list: string, path = paths[list] as string) => {
     const needsToken = operationOf(list)?.authentication === 'required';
-    return getPage(app, path, needsToken ? { headers: ann.headers } : {});
+    return getPage(app, path, needsToken ? { headers: user.headers } : {});
   };
   const at = (list: string, cursor: string, path = paths[list] as string) =>
     read(list, `${path}&${new URLSearchParams({ cursor })}`);

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
+import { createLists } from '../support/lists.ts';
 import { readPages } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
-import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
+import { createSpace } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 import { getPage, searchPath, tagPath } from './search-pages.ts';
 
@@ -96,19 +96,10 @@ describe('next_cursor', () => {
     const schema = responses['200']?.content?.['application/json']?.schema;
     return parameters.some(({ name }) => name === 'cursor') && schema?.type !== 'array';
   });
-  let space: Space;
+  let lister: Awaited<ReturnType<typeof createLists>>;
 
   beforeAll(async () => {
-    space = await createSpace(ann);
-    for (const text of ['one', 'two']) await sendMessage(ann, space, text);
-    for (const isRemoved of [false, true, true]) {
-      const guest = await app.register();
-      await joinSpace(guest, space);
-      const path = { space_id: space.space_id, user_id: guest.userId };
-      if (isRemoved) await api.removeParticipant({ client: ann.client, path, throwOnError: true });
-    }
-    const { email, password } = ann;
-    await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
+    lister = await createLists(app);
   });
 
   test('is in the pages of lists', () => {
@@ -116,12 +107,13 @@ describe('next_cursor', () => {
   });
 
   test.each(lists)('of $operationId is the cursor in Link, and null without Link', async (list) => {
-    const { url } = exampleRequest(list, { space_id: space.space_id });
+    const { user, values } = lister;
+    const { url } = exampleRequest(list, values);
     const first = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
     let path: string | undefined = first;
     let pages = 0;
     for (; path !== undefined; pages += 1) {
-      const { body, next } = await getPage(app, path, { headers: ann.headers });
+      const { body, next } = await getPage(app, path, { headers: user.headers });
       const cursor = next && new URL(next, app.url).searchParams.get('cursor');
       expect(body).toMatchObject({ items: [expect.anything()], next_cursor: cursor ?? null });
       path = body.next_cursor === null ? undefined : `${first}&cursor=${body.next_cursor}`;

@@ -367,7 +367,7 @@ const requests: Record<string, () => Promise<Response>> = {
     }
     return sendJson('PUT', `/api/reports/spaces/${space.space_id}`, body, headers);
   },
-  'getUser 404': () => app.fetch('/api/users/unknown', { headers: ada.headers }),
+  UserNotFound: () => app.fetch('/api/users/unknown', { headers: ada.headers }),
 };
 
 const newAccount = {

@@ -1,8 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import type { SearchResult } from '../../generated/types.gen.ts';
+import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
+import { readPages } from '../support/pages.ts';
+import { createSpace, joinSpace } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 
 const app = useApp();
@@ -68,5 +72,57 @@ describe('getUser', () => {
     for (const client of [app.client(), app.client('not-a-token')]) {
       expect(await getError(api.getUser({ client, path }))).toBe('401 unauthenticated');
     }
+  });
+});
+
+describe('listUserSpaces', () => {
+  const pathOf = ({ userId }: TestUser, limit = 100) =>
+    `/api/users/${userId}/spaces?limit=${limit}`;
+  const readTitles = async (user: TestUser, limit?: number) => {
+    const pages = await readPages<SearchResult>(app, pathOf(user, limit), { headers: ben.headers });
+    return pages.flat().map(({ title }) => title);
+  };
+
+  test('returns the public spaces that a user created, newest first, on any page', async () => {
+    const cat = await app.register();
+    const titles = ['Bread', 'Cake', 'Tea', 'Wine'];
+    for (const title of titles) await createSpace(cat, { title });
+    await createSpace(cat, { title: 'Secrets', visibility: 'private' });
+    await joinSpace(cat, await createSpace(ann));
+    for (const limit of [1, 2, 4])
+      expect(await readTitles(cat, limit)).toEqual(titles.toReversed());
+    expect(await readTitles(ben)).toEqual([]);
+  });
+
+  test('returns the items of listSpaces', async () => {
+    const dan = await app.register();
+    const { space_id } = await createSpace(dan, { title: 'Quotes "', tags: ['C#', 'quotes'] });
+    await joinSpace(ben, { space_id });
+    const all = await api.listSpaces({
+      client: ben.client,
+      query: { tag: 'quotes' },
+      throwOnError: true,
+    });
+    const path = { user_id: dan.userId };
+    const { data } = await api.listUserSpaces({ client: ben.client, path, throwOnError: true });
+    expect(data).toEqual({ items: all.data.items, next_cursor: null });
+    expect(data.items).toMatchObject([{ space_id, participant_count: 2 }]);
+  });
+
+  test('returns 404 while the account is suspended, and after it has been deleted', async () => {
+    const eve = await app.register();
+    await createSpace(eve, { title: 'Hidden' });
+    const { engine } = app.context;
+    const read = () =>
+      getError(api.listUserSpaces({ client: ben.client, path: { user_id: eve.userId } }));
+    await suspendAccount(engine, eve.userId);
+    expect(await read()).toBe('404 user_not_found');
+    await restoreAccount(engine, eve.userId);
+    expect(await readTitles(eve)).toEqual(['Hidden']);
+    const { email, password } = eve;
+    const body = { email, password };
+    const { data } = await api.login({ client: app.client(), body, throwOnError: true });
+    await api.deleteAccount({ client: app.client(data.access_token), throwOnError: true });
+    expect(await read()).toBe('404 user_not_found');
   });
 });

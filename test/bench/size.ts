@@ -6,7 +6,15 @@ import { type Comparison, formatSpaces } from './report.ts';
 /** The tables of each part of the database. Each database has its own tables for the word index. */
 const PARTS = {
   'word index': ['word_index', 'word_blocks', 'word_changes'],
-  'spaces and tags': ['spaces', 'space_tags', 'tags', 'public_spaces', 'tag_hits'],
+  'spaces and tags': [
+    'spaces',
+    'space_tags',
+    'tags',
+    'public_spaces',
+    'tag_hits',
+    'tag_counts',
+    'tag_prefixes',
+  ],
   participations: ['participations'],
 };
 const OTHERS = 'everything else';

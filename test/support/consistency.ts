@@ -5,6 +5,7 @@ import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { transact } from '../../server/database/transaction.ts';
 import type { WordScope } from '../../server/database/word-index.ts';
 import { indexSpace } from '../../server/search/documents.ts';
+import { tablesOf } from './tables.ts';
 
 /**
  * Compares counters with the rows that they count, and the search index, except for its dictionary, with a full rebuild
@@ -18,8 +19,7 @@ export async function assertConsistent(engine: Engine): Promise<void> {
   const indexed = await readIndex(engine, engine.db);
   await assert.rejects(
     transact(engine, async (trx) => {
-      await trx.deleteFrom('public_spaces').execute();
-      await trx.deleteFrom('tag_hits').execute();
+      for (const table of indexTables) await trx.deleteFrom(table).execute();
       await engine.wordIndex.clear(trx);
       for (const { pk } of await trx.selectFrom('spaces').select('pk').orderBy('pk').execute()) {
         await indexSpace(engine, trx, pk);
@@ -30,6 +30,9 @@ export async function assertConsistent(engine: Engine): Promise<void> {
     RolledBack,
   );
 }
+
+/** The tables of the search index, without its dictionary. */
+const indexTables = tablesOf('index').filter((table) => table !== 'dictionary');
 
 class RolledBack extends Error {}
 
@@ -85,19 +88,11 @@ async function readIndex({ wordIndex }: Engine, db: Database) {
       }
     }
   }
-  const columns = [
-    'key',
-    'space_pk',
-    'creator_pk',
-    'participant_count',
-    'title_key',
-    'head',
-    'tail',
-  ] as const;
-  return {
-    terms,
-    documents,
-    publicSpaces: await db.selectFrom('public_spaces').select(columns).orderBy('key').execute(),
-    tagHits: await db.selectFrom('tag_hits').selectAll().orderBy('tag_id').orderBy('key').execute(),
-  };
+  const tables: Record<string, string[]> = {};
+  for (const table of indexTables) {
+    const rows = await db.selectFrom(table).selectAll().execute();
+    // The revision depends on the order of earlier changes.
+    tables[table] = rows.map((row) => JSON.stringify({ ...row, revision: undefined })).sort();
+  }
+  return { terms, documents, tables };
 }

@@ -9,7 +9,7 @@ import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts'
 import { trieFromBytes } from '../../server/search/dictionary/trie.ts';
 import { indexSpace } from '../../server/search/documents.ts';
 import { assertCounted, finishErasure } from './consistency.ts';
-import { tablesOf } from './tables.ts';
+import { columnsOf, tablesOf } from './tables.ts';
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'space-service.sqlite');
@@ -96,12 +96,16 @@ export function readIndexes(sqlite: Sqlite.Database): Record<string, unknown[] |
   // FTS5 exposes the terms of a contentless index only through a vocabulary table.
   sqlite.exec('CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, word_index, instance)');
   const rows = (query: string) => sqlite.prepare(query).raw().all();
+  const tables = tablesOf('index')
+    .filter((table) => table !== 'dictionary')
+    .map((table) => {
+      const columns = columnsOf(sqlite, table)
+        .map(({ name }) => name)
+        .filter((name) => !Object.values(notRebuilt).flat().includes(`${table}.${name}`));
+      return [table, rows(`SELECT ${columns} FROM ${table} ORDER BY ${columns}`)];
+    });
   return {
-    public_spaces: rows(
-      `SELECT key, space_pk, creator_pk, participant_count, title_key, head, tail
-       FROM public_spaces ORDER BY key`,
-    ),
-    tag_hits: rows('SELECT * FROM tag_hits ORDER BY tag_id, key'),
+    ...Object.fromEntries(tables),
     word_index: rows('SELECT term, doc FROM temp.vocabulary ORDER BY doc, term'),
     dictionary: readDictionary(sqlite),
   };

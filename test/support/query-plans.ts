@@ -116,6 +116,8 @@ function expensiveSteps(
   largeTables: ReadonlySet<string>,
 ): string[] {
   if (!/^\s*(?:select|insert|replace|update|delete|with)\b/i.test(sql)) return [];
+  // Deleting all rows needs no plan.
+  if (/^\s*delete from "?\w+"?\s*$/i.test(sql)) return [];
   const parameters = Array(sql.split('?').length - 1).fill(null);
   const plan = sqlite.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(parameters) as { detail: string }[];
   const steps = plan.map(({ detail }) => detail);

@@ -23,6 +23,8 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   idempotency_keys: 'stored',
   public_spaces: 'index',
   tag_hits: 'index',
+  tag_counts: 'index',
+  tag_prefixes: 'index',
   dictionary: 'index',
   search_index: 'internal',
   spaces_to_index: 'internal',
@@ -38,8 +40,9 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   message_changes: 'internal',
 };
 
-export function tablesOf(kind: TableKind): string[] {
-  return Object.keys(tableKinds).filter((table) => tableKinds[table as keyof Schema] === kind);
+export function tablesOf(kind: TableKind): (keyof Schema)[] {
+  const tables = Object.keys(tableKinds) as (keyof Schema)[];
+  return tables.filter((table) => tableKinds[table] === kind);
 }
 
 export interface Column {

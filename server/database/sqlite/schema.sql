@@ -115,6 +115,8 @@ CREATE TABLE public_spaces (
   revision INTEGER NOT NULL
 ) STRICT;
 
+CREATE INDEX public_spaces_by_creator ON public_spaces (creator_pk, space_pk);
+
 CREATE INDEX public_spaces_by_title ON public_spaces (title_key, key);
 
 CREATE TRIGGER search_revision_1 AFTER INSERT ON public_spaces
@@ -210,10 +212,22 @@ CREATE TABLE spaces_to_move (
   space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE
 ) STRICT;
 
+CREATE TABLE tag_counts (
+  tag_id INTEGER PRIMARY KEY REFERENCES tags,
+  space_count INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE tag_hits (
   tag_id INTEGER NOT NULL REFERENCES tags,
   key INTEGER NOT NULL,
   PRIMARY KEY (tag_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tag_prefixes (
+  prefix TEXT NOT NULL,
+  space_count INTEGER NOT NULL,
+  tag_id INTEGER NOT NULL,
+  PRIMARY KEY (prefix, space_count, tag_id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tags (

@@ -1,0 +1,116 @@
+import { sql } from 'kysely';
+import type { CountedTag } from '../../generated/types.gen.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { readPage } from '../database/keyset-page.ts';
+import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import type { Page, PageRequest } from '../pagination.ts';
+import { tagKey } from '../text/words/fold.ts';
+
+// `tag_prefixes` has a row for each prefix of a tag, with the tag's count, so that the most used tags with any prefix
+// are the end of a range of its primary key. A changed count moves all rows of the tag, about ten.
+//
+// Writers do not queue for the count of a popular tag: only changes of the search index change counts, and these
+// already run one after the other, because they all raise `search_revision`. They must do that first.
+
+/** Longer prefixes are truncated. `listTags` in the contract says so. */
+const MAX_PREFIX_LENGTH = 30;
+
+/** How the numbers of public spaces of tags change, by `tag_id`. */
+export type TagCountChanges = Map<number, number>;
+
+export function addTagChanges(
+  changes: TagCountChanges,
+  tagIds: readonly number[],
+  change: 1 | -1,
+): void {
+  for (const id of tagIds) changes.set(id, (changes.get(id) ?? 0) + change);
+}
+
+/** Changes the counts of tags. Call it in the transaction that changes `public_spaces`, after that change. */
+export async function changeTagCounts(db: Database, changes: TagCountChanges): Promise<void> {
+  const rows = Array.from(changes, ([tag_id, space_count]) => ({ tag_id, space_count })).filter(
+    ({ space_count }) => space_count !== 0,
+  );
+  await deletePrefixes(db, rows);
+  const changed = await addToCounts(db, rows);
+  await deleteCounts(
+    db,
+    changed.filter(({ space_count }) => space_count === 0),
+  );
+  await insertPrefixes(db, rows);
+}
+
+const addToCounts = prepareWriteMany({ tag_id: 'bigint', space_count: 'bigint' }, (db, rows) =>
+  db
+    .insertInto('tag_counts')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.column('tag_id').doUpdateSet({
+        space_count: sql`tag_counts.space_count + excluded.space_count`,
+      }),
+    )
+    .returning(['tag_id', 'space_count']),
+);
+
+const deleteCounts = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
+  db.deleteFrom('tag_counts').where('tag_id', 'in', columnOf(rows, 'tag_id')),
+);
+
+const deletePrefixes = prepareReadMany(
+  { tag_id: 'bigint' },
+  (_, rows) => sql`
+    DELETE FROM tag_prefixes
+    WHERE (prefix, space_count, tag_id) IN (${prefixesOf(columnOf(rows, 'tag_id'))})`,
+);
+
+const insertPrefixes = prepareReadMany(
+  { tag_id: 'bigint' },
+  (_, rows) => sql`
+    INSERT INTO tag_prefixes (prefix, space_count, tag_id) ${prefixesOf(columnOf(rows, 'tag_id'))}`,
+);
+
+/** Returns SQL for the rows of `tag_prefixes` of the tags with these ids. */
+function prefixesOf(tagIds: readonly unknown[]) {
+  return sql`
+    WITH RECURSIVE lengths (n) AS (
+      SELECT 0 UNION ALL SELECT n + 1 FROM lengths WHERE n < ${sql.lit(MAX_PREFIX_LENGTH)}
+    )
+    SELECT substr(tags.tag_key, 1, n), tag_counts.space_count, tags.tag_id
+    FROM tag_counts
+    JOIN tags ON tags.tag_id = tag_counts.tag_id
+    JOIN lengths ON n <= length(tags.tag_key)
+    WHERE tag_counts.tag_id IN (${sql.join(tagIds)})`;
+}
+
+/** Returns a page of the tags of public spaces whose key begins like that of `prefix`, the most used first. */
+export async function listTags(
+  { db }: Pick<Engine, 'db'>,
+  prefix: string,
+  request: PageRequest,
+): Promise<Page<CountedTag>> {
+  const key = [...tagKey(prefix)].slice(0, MAX_PREFIX_LENGTH).join('');
+  const query = db
+    .selectFrom('tag_prefixes')
+    .select((from) => [
+      'tag_id',
+      'space_count',
+      // Of the most popular public space, so that a spelling from a private space is never shown.
+      from
+        .selectFrom('tag_hits')
+        .innerJoin('public_spaces', 'public_spaces.key', 'tag_hits.key')
+        .innerJoin('space_tags', (join) =>
+          join
+            .onRef('space_tags.space_pk', '=', 'public_spaces.space_pk')
+            .onRef('space_tags.tag_id', '=', 'tag_hits.tag_id'),
+        )
+        .select('space_tags.tag_name')
+        .whereRef('tag_hits.tag_id', '=', 'tag_prefixes.tag_id')
+        .orderBy('tag_hits.key')
+        .limit(1)
+        .$asScalar()
+        .$notNull()
+        .as('tag_name'),
+    ])
+    .where('prefix', '=', key);
+  return readPage(query, ['space_count', 'tag_id'], 'desc', request);
+}

@@ -1,0 +1,27 @@
+import { sql } from 'kysely';
+import type { SearchResult } from '../../generated/types.gen.ts';
+import { readPage } from '../database/keyset-page.ts';
+import type { Page, PageRequest } from '../pagination.ts';
+import type { AvatarResources } from '../resources.ts';
+import { resultJson } from '../search/results.ts';
+import { findUser } from '../users/user.ts';
+
+/**
+ * Returns a page of the public spaces that a user created, newest first.
+ * @throws DomainError `user_not_found`
+ */
+export async function listUserSpaces(
+  { engine, avatars }: AvatarResources,
+  userId: string,
+  request: PageRequest,
+): Promise<Page<SearchResult>> {
+  const { pk } = await findUser(engine.db, userId);
+  // The spaces of suspended users have no rows in this table.
+  const query = engine.db
+    .selectFrom('public_spaces')
+    .innerJoin('users', 'users.pk', 'public_spaces.creator_pk')
+    .select(['public_spaces.space_pk', resultJson(sql.val(avatars.baseUrl)).as('result')])
+    .where('public_spaces.creator_pk', '=', pk);
+  const page = await readPage(query, ['public_spaces.space_pk'], 'desc', request);
+  return { ...page, items: page.items.map(({ result }) => JSON.parse(result) as SearchResult) };
+}
