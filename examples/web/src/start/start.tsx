@@ -1,9 +1,9 @@
 import { useIsSignedIn } from '../session.ts';
 import { Heading } from '../ui/heading.tsx';
-import { PopularTags } from './popular-tags.tsx';
 import { SearchField } from './search-field.tsx';
 import { SearchResults } from './search-results.tsx';
 import { SpaceList } from './space-list.tsx';
+import { TagSuggestions } from './tag-suggestions.tsx';
 import { RecentSpaces } from './your-spaces.tsx';
 
 /** What everybody sees first: the search, and spaces to begin with. */
@@ -17,7 +17,7 @@ export function Start({ parameters }: { parameters: URLSearchParams }) {
         <Heading title="Find your space" />
         <p>Rooms for one subject each. Read along, or join and write.</p>
         <SearchField query={query} isAsTyped={isAsTyped} />
-        {query.trim() === '' && <PopularTags />}
+        <TagSuggestions prefix={[...query.trim()].slice(0, 30).join('')} />
       </section>
       {query.trim() === '' ? (
         <>
