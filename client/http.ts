@@ -72,13 +72,3 @@ function cursorInLink(response: Response | undefined): string | null {
   const link = response?.headers.get('Link') ?? '';
   return /<[^>]*[?&]cursor=([\w-]+)[^>]*>; rel="next"/.exec(link)?.[1] ?? null;
 }
-
-/**
- * Returns the JSON array in a response.
- * @throws `ApiError` if the request fails or the response is not an array
- */
-export async function receiveArray<T>(request: ClientResponse<T[]>): Promise<T[]> {
-  const { data, error, response } = await request;
-  if (Array.isArray(data)) return data;
-  throw toApiError(response, error ?? data);
-}

@@ -13,4 +13,9 @@ export { type FollowOptions, followMessages, type SpaceUpdate } from './followin
 export type { AccessToken, ApiOptions } from './http.ts';
 export { pages } from './pages.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';
-export { type CombinedSearchResults, SearchAPI, type SearchOptions } from './search.ts';
+export {
+  type CombinedSearchResults,
+  SearchAPI,
+  type SearchOptions,
+  type SearchPageOptions,
+} from './search.ts';

@@ -2,7 +2,8 @@ import type { Client } from '../generated/client/index.ts';
 import { searchSpaces, searchSpacesByTag } from '../generated/sdk.gen.ts';
 import type { SearchResult } from '../generated/types.gen.ts';
 import { abortReason, SearchError } from './errors.ts';
-import { type ApiOptions, createApiClient, receiveArray } from './http.ts';
+import { type ApiOptions, type ClientResponse, createApiClient, receivePage } from './http.ts';
+import { pages } from './pages.ts';
 
 /** The contract's limit for a text search. Tags have at most 64 code points. */
 const MAX_QUERY_CODE_POINTS = 200;
@@ -15,10 +16,20 @@ export interface CombinedSearchResults {
   generalSearchResults: SearchResult[];
 }
 
+/** Options of the pages of a search. */
+export interface SearchPageOptions {
+  /** Ends the iteration and aborts its request. */
+  signal?: AbortSignal;
+  /** Maximum number of spaces in a page, from 1 to 100; 20 by default. */
+  limit?: number;
+}
+
 /** Options of a search. */
 export interface SearchOptions {
   /** Aborts both requests. */
   signal?: AbortSignal;
+  /** Maximum number of spaces in each of the two lists, from 1 to 100; 20 by default. */
+  limit?: number;
   /** Whether the text search returns only spaces that match the query as typed. */
   asTyped?: boolean;
   /**
@@ -54,50 +65,91 @@ export class SearchAPI {
    */
   async search(
     query: string,
-    { signal, asTyped, onAnsweredQuery }: SearchOptions = {},
+    { signal, limit, asTyped, onAnsweredQuery }: SearchOptions = {},
   ): Promise<CombinedSearchResults> {
-    // URLs cannot contain unpaired surrogates. With the `u` flag, the class matches only these.
-    const text = query.trim().replace(/[\uD800-\uDFFF]/gu, '\uFFFD');
+    const text = normalize(query);
     if (text === '') return { tagSearchResults: [], generalSearchResults: [] };
 
-    const textSearch = searchByText(this.#client, text, { asTyped, signal });
+    const client = this.#client;
+    const textRequest = textSearch(client, text, { signal, limit, asTyped })();
     const [tag, general] = await Promise.allSettled([
-      searchByTag(this.#client, text, signal),
-      textSearch.then(({ spaces }) => spaces),
+      isRequestableTag(text) ? receivePublic(tagSearch(client, text, { signal, limit })()) : [],
+      receivePublic(textRequest),
     ]);
     const areBothFulfilled = tag.status === 'fulfilled' && general.status === 'fulfilled';
     if (!areBothFulfilled && signal?.aborted) throw abortReason(signal);
     if (general.status === 'fulfilled') {
-      const { answeredQuery } = await textSearch;
+      const answeredQuery = decodeAnsweredQuery((await textRequest).response);
       if (answeredQuery !== null) onAnsweredQuery?.(answeredQuery);
     }
     if (!areBothFulfilled) throw new SearchError(tag, general);
     return { tagSearchResults: tag.value, generalSearchResults: general.value };
   }
+
+  /**
+   * Yields every page of the tag search, from the first one. Accepts and limits queries like `search`.
+   * @throws `ApiError` if a request fails
+   * @throws the signal's reason if the signal aborts
+   */
+  tagPages(query: string, options: SearchPageOptions = {}): SearchPages {
+    const tag = normalize(query);
+    return publicPages(isRequestableTag(tag) && tagSearch(this.#client, tag, options), options);
+  }
+
+  /**
+   * Yields every page of the text search, from the first one. Accepts and limits queries like `search`.
+   * @throws `ApiError` if a request fails
+   * @throws the signal's reason if the signal aborts
+   */
+  generalPages(
+    query: string,
+    options: SearchPageOptions & Pick<SearchOptions, 'asTyped'> = {},
+  ): SearchPages {
+    const text = normalize(query);
+    return publicPages(text !== '' && textSearch(this.#client, text, options), options);
+  }
 }
 
-async function searchByTag(
-  client: Client,
-  tag: string,
-  signal: AbortSignal | undefined,
-): Promise<SearchResult[]> {
-  if (tag === '.' || tag === '..') return [];
-  if (Array.from(tag).length > MAX_QUERY_CODE_POINTS) return [];
-  const spaces = await receiveArray(searchSpacesByTag({ client, signal, path: { tag } }));
-  return spaces.filter(isPublic);
+type SearchPages = AsyncGenerator<SearchResult[], void, undefined>;
+
+/** @param request false if there is nothing to request */
+async function* publicPages(
+  request: false | ((cursor?: string) => ClientResponse<SearchResult[]>),
+  { signal }: SearchPageOptions,
+): SearchPages {
+  if (!request) return;
+  for await (const spaces of pages(request, signal)) yield spaces.filter(isPublic);
 }
 
-async function searchByText(
+function normalize(query: string): string {
+  // URLs cannot contain unpaired surrogates. With the `u` flag, the class matches only these.
+  return query.trim().replace(/[\uD800-\uDFFF]/gu, '\uFFFD');
+}
+
+function isRequestableTag(tag: string): boolean {
+  return !['', '.', '..'].includes(tag) && Array.from(tag).length <= MAX_QUERY_CODE_POINTS;
+}
+
+/** Returns a function that requests the page at a cursor. */
+function tagSearch(client: Client, tag: string, { signal, limit }: SearchPageOptions) {
+  return (cursor?: string) =>
+    searchSpacesByTag({ client, signal, path: { tag }, query: { limit, cursor } });
+}
+
+/** Returns a function that requests the page at a cursor. */
+function textSearch(
   client: Client,
   text: string,
-  { asTyped, signal }: Pick<SearchOptions, 'asTyped' | 'signal'>,
-): Promise<{ spaces: SearchResult[]; answeredQuery: string | null }> {
+  { signal, limit, asTyped }: Omit<SearchOptions, 'onAnsweredQuery'>,
+) {
   const q = Array.from(text).slice(0, MAX_QUERY_CODE_POINTS).join('');
-  const as_typed = asTyped ? true : undefined;
-  const request = searchSpaces({ client, signal, query: { q, as_typed } });
-  const spaces = await receiveArray(request);
-  const { response } = await request;
-  return { spaces: spaces.filter(isPublic), answeredQuery: decodeAnsweredQuery(response) };
+  return (cursor?: string) =>
+    searchSpaces({ client, signal, query: { q, as_typed: asTyped || undefined, limit, cursor } });
+}
+
+async function receivePublic(request: ClientResponse<SearchResult[]>): Promise<SearchResult[]> {
+  const { items } = await receivePage(request);
+  return items.filter(isPublic);
 }
 
 /** Returns the value of `Answered-Query`; null if the header is missing or malformed. */

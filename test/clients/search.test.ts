@@ -411,3 +411,34 @@ describe('the signal', () => {
     await expect(search.search('baking', { signal })).rejects.toMatchObject({ name: 'AbortError' });
   });
 });
+
+describe('the pages of a search', () => {
+  const collect = async (lists: AsyncIterable<{ title: string }[]>) => {
+    const all = [];
+    for await (const list of lists) all.push(titles(list));
+    return all;
+  };
+
+  test('follow its first page, with the results of the same query', async () => {
+    const { client } = await app.register();
+    for (const title of ['Rye one', 'Rye two', 'Rye three']) {
+      const body = { title, description: '', visibility: 'public', tags: ['rye'] } as const;
+      await api.createSpace({ client, body: { ...body, tags: ['rye'] }, throwOnError: true });
+    }
+    const { search } = recordRequests();
+    const first = await search.search('rye', { limit: 2 });
+    expect(titles(first.tagSearchResults)).toEqual(['Rye three', 'Rye two']);
+    expect(titles(first.generalSearchResults)).toEqual(['Rye three', 'Rye two']);
+    const pages = [['Rye three', 'Rye two'], ['Rye one']];
+    expect(await collect(search.tagPages(' rye ', { limit: 2 }))).toEqual(pages);
+    expect(await collect(search.generalPages('rye', { limit: 2, asTyped: true }))).toEqual(pages);
+  });
+
+  test('are none for a blank query, without a request', async () => {
+    const { search, requests } = recordRequests();
+    expect(await collect(search.tagPages(' '))).toEqual([]);
+    expect(await collect(search.tagPages('..'))).toEqual([]);
+    expect(await collect(search.generalPages(' '))).toEqual([]);
+    expect(requests).toEqual([]);
+  });
+});
