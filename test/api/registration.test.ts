@@ -138,13 +138,15 @@ describe('register', () => {
 
   test.each<[string, Partial<Registration>]>([
     ['only rules beyond the schema', { username: 'zеbra', password: 'Password1' }],
-    ['the schema, too', { username: ' zebra', email: 'somewhere', password: '7 chars' }],
+    ['the schema, too', { email: 'somewhere', password: '7 chars', username: ' zebra' }],
     ['the schema only once', { username: 'z', password: 'password', device_name: ' ' }],
   ])('points to all invalid values at once, if they break %s', async (_, registration) => {
-    const { error } = await register(registration);
-    expect(error).toMatchObject({ status: 400, code: 'invalid_request' });
-    const fields = Object.keys(registration).map((field) => `/${field}`);
-    expect(error?.problem?.errors.map(({ pointer }) => pointer).sort()).toEqual(fields.sort());
+    const fields = Object.keys(registration);
+    expect((await register(registration)).error).toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      errors: fields.map((field) => ({ pointer: `/${field}` })),
+    });
   });
 
   test('rejects missing fields, and fields of another type', async () => {
