@@ -94,6 +94,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       expect(failures.sort()).toEqual([
         '/api/spaces/search net::ERR_ABORTED',
         '/api/spaces/tag/bread net::ERR_ABORTED',
+        '/api/tags net::ERR_ABORTED',
       ]);
       await disappears(page.getByRole('alert'));
     });
@@ -148,6 +149,15 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await appears(byTag.getByRole('link', { name: 'Chess', exact: true }));
       await disappears(page.getByRole('alert'));
     });
+  });
+
+  test('completes tags while they are typed', async () => {
+    await using page = await open('#/');
+    await appears(page.getByRole('list', { name: 'Popular tags' }).getByRole('link'));
+    await page.getByRole('searchbox').fill('ches');
+    const tags = page.getByRole('list', { name: 'Matching tags' });
+    await tags.getByRole('link', { name: /^chess/i }).click();
+    await appears(page.getByRole('heading', { name: /Spaces tagged “chess”/i }));
   });
 
   describe('lists spaces', () => {
@@ -758,6 +768,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       .click();
     await appears(page.getByRole('heading', { level: 1, name: 'ada' }));
     await appears(page.getByText('Takes clocks apart'));
+    await appears(page.getByRole('region', { name: 'Spaces' }).getByRole('heading', { level: 3 }));
     await expectAccessible(page, 'the profile of another user');
   });
 
