@@ -141,7 +141,7 @@ async function expectNoContent(caller: Caller, during: During): Promise<void> {
   });
   const messages = await during((context, id) => listMessages(context, caller, id, page));
   const participants = await during((context, id) => listParticipants(context, caller, id, page));
-  expect({ messages, participants }).toEqual({ messages: NOTHING, participants: NOTHING });
+  expect({ messages, participants }).toMatchObject({ messages: NOTHING, participants: NOTHING });
 }
 
 describe('a caller who loses access during a request', () => {
@@ -174,7 +174,7 @@ describe('a caller who loses access during a request', () => {
       code: 'space_not_found',
     });
     const messages = await during((context, id) => listMessages(context, null, id, page));
-    expect(messages).toEqual(NOTHING);
+    expect(messages).toMatchObject(NOTHING);
     const caller = await callerOf(ben);
     const participants = await during((context, id) => listParticipants(context, caller, id, page));
     expect(participants).toEqual(NOTHING);

@@ -117,7 +117,9 @@ function startSession(account: Account): Session {
 function publicSpaces(): SearchResult[] {
   return spaces
     .filter(({ visibility }) => visibility === 'public')
-    .map(({ created_at: _created, invitation_code: _code, ...result }) => result);
+    .map(
+      ({ created_at: _created, invitation_code: _code, participation: _own, ...result }) => result,
+    );
 }
 
 function contains(word: string): (space: SearchResult) => boolean {
