@@ -87,6 +87,24 @@ describe('with a working database', () => {
     },
   );
 
+  const idParameters = operations.flatMap((operation) =>
+    operation.parameters
+      .filter(({ name, required }) => required && name.endsWith('_id'))
+      .map(({ name, in: place }) => ({ operation, ...operation, name, place })),
+  );
+  test.each(idParameters)('$operationId rejects a malformed $name', async (parameter) => {
+    const { operation, name, place } = parameter;
+    const pointer = place === 'path' ? `{${name}}` : `?${name}`;
+    for (const id of ['a'.repeat(65), 'no id', "'--", 'a\0']) {
+      const { url, init } = exampleRequest(operation, { [name]: id });
+      const headers = { ...(init.headers as Record<string, string>), ...caller.headers };
+      const response = await app.fetch(url, { ...init, headers });
+      expect(response.status).toBe(400);
+      const problem = await response.json();
+      expect(problem).toMatchObject({ code: 'invalid_request', errors: [{ pointer }] });
+    }
+  });
+
   const invalidTokens: [string, () => string][] = [
     ['with unknown content', () => `Bearer sps_${'a'.repeat(43)}`],
     ['that was revoked', () => revoked],

@@ -122,7 +122,7 @@ describe('The quotas per hour and day', () => {
     await expectRetryAfter(send(), 3_600, 'An account can send at most 4 messages per hour.');
   });
 
-  test('count joining, appreciating and changing the bio together, but not their reversal', async () => {
+  test('count joining, appreciating, reading and changing the bio together, but not their reversal', async () => {
     const [user, other, headers] = [
       await app.register(),
       await app.register(),
@@ -134,6 +134,7 @@ describe('The quotas per hour and day', () => {
     const [path, messagePath] = [{ space_id: space.space_id }, { message_id: message.message_id }];
     const join = () => api.joinSpace({ client, headers, path, body: {} });
     const appreciate = () => api.appreciateMessage({ client, headers, path: messagePath });
+    const markRead = () => api.markRead({ client, headers, path, body: messagePath });
     const changeBio = () => api.changeBio({ client, headers, body: { bio: 'Here' } });
     const actions = [
       join,
@@ -144,7 +145,7 @@ describe('The quotas per hour and day', () => {
       changeBio,
     ];
     for (const act of actions) expect(await statusOf(act())).toBe(200);
-    for (const act of [join, appreciate, changeBio]) {
+    for (const act of [join, appreciate, markRead, changeBio]) {
       await expectRetryAfter(act(), 3_600, 'An account can make at most 4 changes per hour.');
     }
     expect(await statusOf(api.leaveSpace({ client, path }))).toBe(200);
