@@ -1669,7 +1669,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "space_count": 4
           }
         ],
-        "next_cursor": null
+        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
       }
     },
     problems: {
@@ -2090,7 +2090,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "is_current": true
           }
         ],
-        "next_cursor": null
+        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
       }
     },
     problems: {
@@ -2253,7 +2253,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "unread_count": 3
           }
         ],
-        "next_cursor": null
+        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
       }
     },
     problems: {
@@ -2289,7 +2289,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "joined_at": "2026-03-01T09:31:00.000Z"
           }
         ],
-        "next_cursor": null
+        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
       }
     },
     problems: {
@@ -2326,7 +2326,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "removed_at": "2026-03-03T08:00:00.000Z"
           }
         ],
-        "next_cursor": null
+        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
       }
     },
     problems: {
@@ -3050,7 +3050,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             ]
           }
         ],
-        "next_cursor": null
+        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
       }
     },
     problems: {

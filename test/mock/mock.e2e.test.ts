@@ -57,7 +57,9 @@ describe('The mock server', () => {
 
   test('returns the same examples as the handlers for Mock Service Worker', async () => {
     for (const operation of operations) {
-      const { url: path, init } = exampleRequest(operation);
+      const { url: example, init } = exampleRequest(operation);
+      // The handlers have a last page, so that infinite lists end.
+      const path = example.replace(/(?<=[?&])cursor=[^&]*/, '');
       const { status, body } = await request(path, init);
       const handled = await getResponse(handlers, new Request(url + path, init));
       expect(status).toBe(handled?.status);

@@ -100,7 +100,7 @@ describe('the program of the package', () => {
     const url = `http://127.0.0.1:${port}`;
     expect(await search(url, 'bread')).toContain('Bread');
     expect((await fetch(`${url}/docs/`)).status).toBe(200);
-    expect(await (await fetch(url)).text()).toContain('Find your space');
+    expect(await (await fetch(url)).text()).toContain('<title>Spaces</title>');
     const contract = await fetch(`${url}/openapi.yaml`);
     expect(await contract.text()).toContain('operationId: searchSpaces');
 

@@ -93,6 +93,16 @@ export function describedBy(field: Locator): Promise<string> {
 
 /** Checks the light theme on a large screen, and the colors of the dark one on a narrow phone. */
 export async function expectAccessible(page: Page, view: string): Promise<void> {
+  // While something fades in, its contrast is too low.
+  await page.evaluate(async () => {
+    const ends = ({ effect }: Animation) => effect?.getComputedTiming().endTime !== Infinity;
+    await Promise.all(
+      document
+        .getAnimations()
+        .filter(ends)
+        .map(({ finished }) => finished),
+    );
+  });
   expect(await findViolations(page), view).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.setViewportSize({ width: 320, height: 640 });

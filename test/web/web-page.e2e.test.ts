@@ -373,7 +373,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
   test('shows dialogs in the middle of the window', async () => {
     await using page = await openSignedIn('#/profile');
     await page.getByRole('button', { name: 'Delete account …' }).click();
-    const margins = await page.getByRole('dialog').evaluate((dialog) => {
+    const margins = await page.getByRole('dialog').evaluate(async (dialog) => {
+      await Promise.all(dialog.getAnimations().map(({ finished }) => finished));
       const { top, bottom, left, right } = dialog.getBoundingClientRect();
       const { clientWidth, clientHeight } = document.documentElement;
       return [top, clientHeight - bottom, left, clientWidth - right].map(Math.round);

@@ -36,8 +36,6 @@ export function About({ space }: { space: Space }) {
         </p>
       </section>
       {space.invitation_code && <Invitation space={space} code={space.invitation_code} />}
-      {ownId && <Participants space={space} isCreator={isCreator} />}
-      {isCreator && <Removals spaceId={space_id} />}
       {ownId && (
         <section className="buttons" aria-label="Actions">
           {isCreator ? (
@@ -53,6 +51,9 @@ export function About({ space }: { space: Space }) {
           )}
         </section>
       )}
+      {/* After the actions, because the list can be long. */}
+      {ownId && <Participants space={space} isCreator={isCreator} />}
+      {isCreator && <Removals spaceId={space_id} />}
     </aside>
   );
 }
