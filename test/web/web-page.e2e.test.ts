@@ -431,18 +431,21 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     // Back in the space.
     await expect.poll(() => isFocused(heading)).toBe(true);
 
+    await tabTo(page, 'Join space');
+    await page.keyboard.press('Enter');
+    await appears(page.getByRole('button', { name: 'Leave space' }));
     await tabTo(page, 'Skip messages');
     await page.keyboard.press('Enter');
-    await tabTo(page, 'Delete space …');
+    await tabTo(page, 'Leave space');
     await page.keyboard.press('Enter');
-    await appears(page.getByRole('dialog', { name: 'Delete this space?' }));
-    expect(await focusedText(page)).toBe('Keep space');
+    await appears(page.getByRole('dialog', { name: 'Leave this space?' }));
+    expect(await focusedText(page)).toBe('Stay');
     await page.keyboard.press('Escape');
     await disappears(page.getByRole('dialog'));
-    expect(await focusedText(page)).toBe('Delete space …');
-    // Nothing has been deleted.
+    expect(await focusedText(page)).toBe('Leave space');
+    // The user has not left.
     await page.reload();
-    await appears(heading);
+    await appears(page.getByRole('button', { name: 'Leave space' }));
   });
 
   const views: [name: string, address: string, content: (page: Page) => Locator][] = [
