@@ -60,6 +60,7 @@ const serviceHandlers: Pick<
   createSpace: async (request, reply) => {
     const { title, description, visibility, tags } = request.body;
     const { user_id, username } = callerOf(request);
+    const now = new Date().toISOString();
     const space: Space = {
       space_id: randomUUID(),
       title,
@@ -68,8 +69,9 @@ const serviceHandlers: Pick<
       creator: { user_id, username, profile_picture: 'https://example.org/avatar.webp' },
       participant_count: 1,
       tags: tags.map((tag_name, index) => ({ tag_id: index + 1, tag_name })),
-      created_at: new Date().toISOString(),
+      created_at: now,
       invitation_code: visibility === 'private' ? randomUUID() : null,
+      participation: { joined_at: now },
     };
     spaces.unshift(space);
     return reply.code(201).send(space);
