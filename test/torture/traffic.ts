@@ -14,7 +14,7 @@ export interface Result {
   /** Undefined without a response. */
   status: number | undefined;
   contentType: string | null;
-  /** Whether the request changes the expected facts. */
+  /** Whether the request has changed the expected facts. */
   isChange: boolean;
 }
 
@@ -62,17 +62,19 @@ export function openTraffic(): Traffic {
   const writes = createWrites(state);
 
   async function perform(operation: string, attempt: Attempt, journal: Journal): Promise<Result> {
-    const isChange = Object.entries(attempt.changes).some(
-      ([key, value]) => ledger.value(key) !== value,
-    );
+    const before = new Map(Object.keys(attempt.changes).map((key) => [key, ledger.value(key)]));
     journal.begin(attempt.changes);
     const { data, response, error } = await attempt.send();
-    const result = { ...resultOf(operation, response), isChange };
+    const result = resultOf(operation, response);
     if (result.status === undefined || (response?.ok && data === undefined)) {
       return { ...result, status: undefined };
     }
-    if (response?.ok) journal.acknowledge(attempt.onSuccess?.(data as never));
-    else journal.reject();
+    if (response?.ok) {
+      const known = attempt.onSuccess?.(data as never);
+      journal.acknowledge(known);
+      const changes = Object.entries({ ...attempt.changes, ...known });
+      result.isChange = changes.some(([key, value]) => before.get(key) !== value);
+    } else journal.reject();
     // Other writers may have deleted the target, made it private or sent messages to a private space.
     const isConflict = operation === 'updateSpace' && result.status === 409;
     const isExpected = response?.ok || isConflict || [403, 404, 503].includes(result.status);
