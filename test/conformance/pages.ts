@@ -6,7 +6,7 @@ import type { Services } from './services.ts';
 /** The compared parts of a response. */
 export interface Page {
   status: number;
-  /** The body as sent, except its cursor, which each database encrypts with its own key; or only the code of a problem. */
+  /** The body as sent, except its cursors, which each database encrypts with its own key; or only the code of a problem. */
   body: string;
   answeredQuery: string | undefined;
 }
@@ -45,7 +45,7 @@ export async function comparePages(
 }
 
 function withoutCursor(body: string): string {
-  return body.replace(/"next_cursor":"[\w-]+"/, '"next_cursor":"(a cursor)"');
+  return body.replace(/"(next|newer)_cursor":"[\w-]+"/g, '"$1_cursor":"(a cursor)"');
 }
 
 export function itemsOf(pages: readonly Page[]): unknown[] {
