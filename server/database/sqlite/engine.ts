@@ -10,6 +10,7 @@ import { connect } from './dialect.ts';
 import { busyError, explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
+import { sqliteSearchIndex } from './search-index.ts';
 import { startMeter } from './waiting.ts';
 import { wordIndex } from './word-index.ts';
 
@@ -80,7 +81,7 @@ export function createEngine(
   return {
     db,
     wordIndex,
-    readOnReplica: (_minRevision, read) => read(db),
+    searchIndex: sqliteSearchIndex(db),
     async requestPurge(trx) {
       await trx
         .insertInto('pending_purges')

@@ -1,0 +1,19 @@
+import type { Database, SearchIndex } from '../engine.ts';
+
+/** The search index in the database itself. Its marks are values of `search_revision`. */
+export function sqliteSearchIndex(db: Database): SearchIndex {
+  return {
+    db,
+    async update() {},
+    async readMark(snapshot) {
+      const { value } = await snapshot
+        .selectFrom('search_revision')
+        .select('value')
+        .executeTakeFirstOrThrow();
+      return [value];
+    },
+    async changesSince(_snapshot, [firstRevision]) {
+      return ({ revision }) => revision >= (firstRevision as number);
+    },
+  };
+}
