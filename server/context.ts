@@ -11,6 +11,7 @@ import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Followers, openFollowers } from './messages/followers.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
+import { indexer } from './search/documents.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
 import { type OutageLog, openOutageLog } from './system/outage-log.ts';
@@ -135,8 +136,8 @@ export async function openServiceDatabase(
     runsMaintenance,
     tasksModule,
     stopDeadline,
-    onReplicaUnusable: (err) =>
-      log.warn({ err }, 'searches read from DATABASE_URL until DATABASE_READ_URL can be used'),
-    onReplicaUsable: () => log.info('searches read from DATABASE_READ_URL again'),
+    indexer,
+    onIndexRepair: (reason) => log.warn({ reason }, 'repairing the copy of the search index'),
+    onIndexProgress: (spaces) => log.info({ spaces }, 'building the copy of the search index'),
   });
 }

@@ -1,5 +1,5 @@
 import type { Position } from '../pagination.ts';
-import type { Database, DatabaseTransaction } from './schema.ts';
+import type { Database, DatabaseTransaction, PublicSpaces } from './schema.ts';
 import type { WordIndex } from './word-index.ts';
 
 export type { Database, DatabaseTransaction } from './schema.ts';
@@ -130,6 +130,10 @@ export interface Indexer {
   version: number;
   /** Returns those of the spaces that the search index contains, as they are now. */
   readSpaces(source: Database, spacePks: readonly number[]): Promise<IndexableSpace[]>;
+  /** Whether a row is that of a space as it is now, except for its revision. */
+  isRowOf(row: Omit<PublicSpaces, 'revision'>, space: IndexableSpace): boolean;
+  /** Returns the `space_pk` of a `PublicSpaces.key`. */
+  spacePkOf(key: number): number;
   /**
    * Replaces the rows and words of spaces.
    * @param spaces   those of `spacePks` that the index contains from now on

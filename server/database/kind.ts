@@ -40,6 +40,8 @@ export interface OpenOptions {
   indexer?: Indexer;
   /** Called when a copy of the search index must be built or repaired. */
   onIndexRepair?: (reason: string) => void;
+  /** Called after each step of that with the number of spaces that are left. */
+  onIndexProgress?: (spaces: number) => void;
 }
 
 /** The time by which a stopping process must be done with the database. */

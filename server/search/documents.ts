@@ -2,9 +2,10 @@ import { sql } from 'kysely';
 import type { Database, Engine, IndexableSpace, Indexer } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import type { PublicSpaces } from '../database/schema.ts';
 import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
-import { documentKey } from './keys.ts';
+import { documentKey, spacePkOf } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
@@ -52,6 +53,13 @@ export async function indexNewSpace(
 export const indexer: Indexer = {
   version: INDEX_VERSION,
   readSpaces: readPublicSpaces,
+  isRowOf(row, space) {
+    const expected = rowOf(space);
+    return (Object.keys(expected) as (keyof typeof expected)[]).every(
+      (column) => row[column] === expected[column],
+    );
+  },
+  spacePkOf,
   async replaceSpaces({ wordIndex }, db, spacePks, spaces, revision) {
     const { removed, added } = await replaceRows(db, spacePks, spaces, revision);
     if (removed.length > 0) await wordIndex.remove(db, removed);
@@ -137,6 +145,18 @@ export async function replaceRows(
   return { removed, added: await insertRows(db, spaces, revision) };
 }
 
+/** Returns the row of a space in `public_spaces`, without its revision. */
+function rowOf(space: IndexableSpace): Omit<PublicSpaces, 'revision'> {
+  return {
+    key: documentKey(space.pk, space.participant_count),
+    space_pk: space.pk,
+    creator_pk: space.creator_pk,
+    participant_count: space.participant_count,
+    title_key: titleKey(space.title),
+    ...fragmentsOf(space, space.tags),
+  };
+}
+
 /**
  * Adds spaces to the search index, except to the word index.
  * @returns the documents to add to the word index
@@ -150,15 +170,7 @@ async function insertRows(
     .map((space) => ({ key: documentKey(space.pk, space.participant_count), space }))
     // The tables and the word index are written faster in the order of their keys.
     .sort((a, b) => a.key - b.key);
-  const rows = keyed.map(({ key, space }) => ({
-    key,
-    space_pk: space.pk,
-    creator_pk: space.creator_pk,
-    participant_count: space.participant_count,
-    title_key: titleKey(space.title),
-    ...fragmentsOf(space, space.tags),
-    revision: revision(space.pk),
-  }));
+  const rows = keyed.map(({ space }) => ({ ...rowOf(space), revision: revision(space.pk) }));
   await insertDocuments(db, rows);
   const tagHits = keyed.flatMap(({ key, space }) =>
     space.tags.map(({ tag_id }) => ({ tag_id, key })),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
-import { transactOnIndex } from '../../server/database/transaction.ts';
+import { transact } from '../../server/database/transaction.ts';
 import type { WordIndex, WordQuery, WordRange } from '../../server/database/word-index.ts';
 import type { Position } from '../../server/pagination.ts';
 import type { Budget } from '../../server/search/budget.ts';
@@ -110,7 +110,7 @@ async function readPages(
 
 /** Changes the number of participants of a space, and moves it in the search index. */
 function setParticipants(engine: Engine, pk: number, participant_count: number): Promise<void> {
-  return transactOnIndex(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await trx.updateTable('spaces').set({ participant_count }).where('pk', '=', pk).execute();
     await moveSpace(engine, trx, pk);
   });

@@ -7,6 +7,11 @@ export function databaseFile({ dataDir }: Location): string {
   return join(dataDir, 'space-service.sqlite');
 }
 
+/** The copy of the search index of a database on a PostgreSQL server. */
+export function searchCopyFile({ dataDir }: Location): string {
+  return join(dataDir, 'search.sqlite');
+}
+
 export function lockFile({ dataDir }: Location): string {
   return join(dataDir, 'space-service.lock');
 }

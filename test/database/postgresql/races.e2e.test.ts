@@ -10,7 +10,7 @@ import { openSession } from '../../../server/auth/sessions.ts';
 import { isAvatarName } from '../../../server/avatars/store.ts';
 import {
   transact,
-  transactOnIndex,
+  transact,
   transactOnSnapshot,
 } from '../../../server/database/transaction.ts';
 import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
@@ -395,7 +395,7 @@ describe('With concurrent requests to two processes,', () => {
     let running = 0;
     let maxRunning = 0;
     const change = ({ context: { engine } }: typeof first) =>
-      transactOnIndex(engine, async (trx) => {
+      transact(engine, async (trx) => {
         running += 1;
         maxRunning = Math.max(maxRunning, running);
         try {
@@ -437,7 +437,7 @@ describe('With concurrent requests to two processes,', () => {
     await transactOnSnapshot(engine, (trx) => engine.wordIndex.optimize(trx));
     await refreshDictionary(engine);
     const before = await readDictionary();
-    await transactOnIndex(engine, async (trx) => {
+    await transact(engine, async (trx) => {
       await sql`SELECT raise_search_revision()`.execute(trx);
       await trx.updateTable('search_index').set({ version: 0 }).execute();
     });
