@@ -11,6 +11,7 @@ import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Followers, openFollowers } from './messages/followers.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
+import { refreshDictionary } from './search/dictionary/dictionary.ts';
 import { indexer } from './search/documents.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
@@ -131,7 +132,7 @@ export async function openServiceDatabase(
     prepare: (engine) =>
       updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index')),
   };
-  return openDatabase(config, {
+  const engine = await openDatabase(config, {
     ...(runsMaintenance && maintenanceOptions),
     runsMaintenance,
     tasksModule,
@@ -140,4 +141,7 @@ export async function openServiceDatabase(
     onIndexRepair: (reason) => log.warn({ reason }, 'repairing the copy of the search index'),
     onIndexProgress: (spaces) => log.info({ spaces }, 'building the copy of the search index'),
   });
+  // A new copy of the search index has none.
+  if (runsMaintenance) await refreshDictionary(engine.searchIndex.engine);
+  return engine;
 }

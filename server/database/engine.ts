@@ -59,6 +59,8 @@ export type WriteLockMode = 'shared' | 'exclusive';
 export interface SearchIndex {
   /** The database with the tables of the index. */
   db: Database;
+  /** The same, with what its transactions need. */
+  engine: IndexEngine;
   /**
    * Records that spaces have changed, in the transaction that changes them. Undefined if the index is in the same
    * database: then the transaction changes the index itself.
@@ -77,6 +79,8 @@ export interface SearchIndex {
    */
   changesSince(snapshot: Database, mark: IndexMark): Promise<IsChanged | undefined>;
 }
+
+export type IndexEngine = Pick<Engine, 'db' | 'wordIndex' | 'isConflict' | 'lockForWriting'>;
 
 export interface SpaceChanges {
   spacePks: readonly number[];
@@ -120,7 +124,7 @@ export interface Tasks {
    * Rebuilds the search dictionary if the word index has changed. Called by maintenance.
    * @returns false if words of deleted spaces in the word index have prevented it
    */
-  refreshDictionary(engine: Engine): Promise<boolean>;
+  refreshDictionary(index: IndexEngine): Promise<boolean>;
   indexer: Indexer;
 }
 
@@ -130,8 +134,8 @@ export interface Indexer {
   version: number;
   /** Returns those of the spaces that the search index contains, as they are now. */
   readSpaces(source: Database, spacePks: readonly number[]): Promise<IndexableSpace[]>;
-  /** Whether a row is that of a space as it is now, except for its revision. */
-  isRowOf(row: Omit<PublicSpaces, 'revision'>, space: IndexableSpace): boolean;
+  /** Returns the row of a space in `public_spaces`, without its revision. */
+  rowOf(space: IndexableSpace): Omit<PublicSpaces, 'revision'>;
   /** Returns the `space_pk` of a `PublicSpaces.key`. */
   spacePkOf(key: number): number;
   /**
@@ -158,6 +162,5 @@ export interface IndexableSpace {
   participant_count: number;
   tags: readonly { tag_id: number; tag_name: string }[];
 }
-
 
 export type TaskName = 'eraseAccount' | 'eraseSpace';

@@ -53,12 +53,7 @@ export async function indexNewSpace(
 export const indexer: Indexer = {
   version: INDEX_VERSION,
   readSpaces: readPublicSpaces,
-  isRowOf(row, space) {
-    const expected = rowOf(space);
-    return (Object.keys(expected) as (keyof typeof expected)[]).every(
-      (column) => row[column] === expected[column],
-    );
-  },
+  rowOf,
   spacePkOf,
   async replaceSpaces({ wordIndex }, db, spacePks, spaces, revision) {
     const { removed, added } = await replaceRows(db, spacePks, spaces, revision);
@@ -275,7 +270,10 @@ export async function hideDocuments(
       .where(isLiveSpace('pk'))
       .execute();
     const spacePks = spaces.map(({ pk }) => pk);
-    await enqueueErasures(trx, spacePks.map((space_pk) => ({ space_pk })));
+    await enqueueErasures(
+      trx,
+      spacePks.map((space_pk) => ({ space_pk })),
+    );
     await searchIndex.record(trx, { spacePks, omit: true });
     return;
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { indexSpace } from '../../server/search/documents.ts';
+import { indexSpaces } from '../../server/search/documents.ts';
 import { matches, queryWords } from '../../server/text/words/query.ts';
 import { titleKey } from '../../server/text/words/tokenize.ts';
 import { startApp } from '../support/app.ts';
@@ -204,7 +204,7 @@ describe('The pages of a search', () => {
           })
           .returning('pk')
           .executeTakeFirstOrThrow();
-        await indexSpace(engine, trx, pk);
+        await indexSpaces(engine, trx, [pk]);
       }
     });
     const pages = await readPages<SearchResult>(other, searchPath('山川町', 5, true));

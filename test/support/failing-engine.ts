@@ -39,7 +39,6 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
   return {
     ...real,
     db,
-    readOnReplica: (_minRevision, read) => read(db),
     async runTask(task, id) {
       // Tasks run on another thread and never fail synchronously.
       await sleep(0);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import type { Engine, Indexer, Tasks } from '../engine.ts';
+import type { Engine, IndexEngine, Indexer, Tasks } from '../engine.ts';
 import { TaskRunner } from './task-runner.ts';
 import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
 
@@ -10,7 +10,7 @@ const MAINTENANCE_INTERVAL_MS = 250;
 /** The domain functions that maintenance calls. */
 export interface MaintenanceTasks {
   /** Returns false if words of deleted spaces in the word index have prevented it. */
-  refreshDictionary(index?: Engine): Promise<boolean>;
+  refreshDictionary(index?: IndexEngine): Promise<boolean>;
   /** Returns whether no rows are left to erase. */
   eraseDeletedRows(): Promise<boolean>;
   indexer?: Indexer | undefined;

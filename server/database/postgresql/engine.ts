@@ -114,11 +114,7 @@ async function openCopy(
   db: Database,
   meter: Meter,
   indexer: Indexer,
-  {
-    runsMaintenance,
-    onIndexRepair = () => {},
-    onIndexProgress = () => {},
-  }: OpenOptions,
+  { runsMaintenance, onIndexRepair = () => {}, onIndexProgress = () => {} }: OpenOptions,
 ): Promise<SearchCopy> {
   try {
     // The file belongs to the process that runs maintenance. Others may already use it.
@@ -178,6 +174,9 @@ interface EngineOptions {
 /** The search index of a process without a copy, such as a command. */
 const logOnly: SearchIndex = {
   get db(): never {
+    throw missingCopy();
+  },
+  get engine(): never {
     throw missingCopy();
   },
   record: recordChanges,
@@ -247,7 +246,7 @@ export function createEngine(
  * so the transaction sees everything that was committed before it acquired the lock.
  */
 async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void> {
-  await sql`LOCK TABLE search_revision IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
+  await sql`LOCK TABLE write_lock IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
   if (mode === 'exclusive') {
     await lockAllOrders(trx);
     await avoidSequentialScans(trx);
@@ -257,11 +256,9 @@ async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Pr
 /** See `Engine.lockMessageOrder`. Writers in mode `exclusive` lock all orders, so the lock of one order is enough. */
 async function lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void> {
   if (spaceId !== null) return lockOrder(trx, spaceId);
-  // First, in the same order as in mode `exclusive`, because a change of the search index locks it, too.
+  // First, in the same order as in mode `exclusive`.
   await lockForWriting(trx, 'shared');
   return lockAllOrders(trx);
-  await sql`LOCK TABLE write_lock IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
-  if (mode === 'exclusive') await avoidSequentialScans(trx);
 }
 
 /**

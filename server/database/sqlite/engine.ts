@@ -78,22 +78,25 @@ export function createEngine(
     await beforeClose();
     await db.destroy();
   };
-  return {
+  const index = {
     db,
     wordIndex,
-    searchIndex: sqliteSearchIndex(db),
+    // A transaction has the write lock from its beginning.
+    async lockForWriting() {},
+    isConflict: () => false,
+  };
+  return {
+    ...index,
+    searchIndex: sqliteSearchIndex(index),
     async requestPurge(trx) {
       await trx
         .insertInto('pending_purges')
         .values({ requested_at: new Date().toISOString() })
         .execute();
     },
-    // A transaction has the write lock from its beginning.
-    async lockForWriting() {},
     async lockMessageOrder() {},
     announceEvent: (spaceId) => void events.emit('event', spaceId),
     onEvent: (listener) => void events.on('event', listener),
-    isConflict: () => false,
     isUniqueViolation,
     isUnavailable,
     isStandby: async () => false,

@@ -1,9 +1,10 @@
-import type { Database, SearchIndex } from '../engine.ts';
+import type { IndexEngine, SearchIndex } from '../engine.ts';
 
 /** The search index in the database itself. Its marks are values of `search_revision`. */
-export function sqliteSearchIndex(db: Database): SearchIndex {
+export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
   return {
-    db,
+    db: engine.db,
+    engine,
     async update() {},
     async readMark(snapshot) {
       const { value } = await snapshot

@@ -30,12 +30,7 @@ export class PostgresqlMaintenance implements Maintenance {
   #prunedAt = -Infinity;
 
   /** @param indexFile the copy of the search index; undefined if this process has none */
-  constructor(
-    engine: Engine,
-    stopping: AbortSignal,
-    tasks: MaintenanceTasks,
-    indexFile?: string,
-  ) {
+  constructor(engine: Engine, stopping: AbortSignal, tasks: MaintenanceTasks, indexFile?: string) {
     this.#engine = engine;
     this.#stopping = stopping;
     this.#tasks = tasks;

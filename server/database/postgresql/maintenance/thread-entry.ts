@@ -27,7 +27,7 @@ const engine = createEngine(db);
 
 await runThread({
   engine,
-  createMaintenance: (tasks, stopping) => 
+  createMaintenance: (tasks, stopping) =>
     new PostgresqlMaintenance(engine, stopping, tasks, settings.indexFile),
   unavailableError: stoppingError,
 });

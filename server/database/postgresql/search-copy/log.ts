@@ -38,7 +38,9 @@ export async function readLogState(source: Database, since: Snapshot): Promise<L
         || (SELECT oid FROM pg_database WHERE datname = current_database()) || ' '
         || extract(epoch FROM pg_postmaster_start_time()) AS epoch,
       (SELECT xid::text::bigint FROM search_changes_bound) AS bound,
-      EXISTS (SELECT FROM search_changes WHERE ${isInvisible(since)}) AS "hasChanges"`.execute(source);
+      EXISTS (SELECT FROM search_changes WHERE ${isInvisible(since)}) AS "hasChanges"`.execute(
+    source,
+  );
   return rows[0] as LogState;
 }
 

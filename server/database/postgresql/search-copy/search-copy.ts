@@ -1,5 +1,5 @@
+import { hash } from 'node:crypto';
 import { sql } from 'kysely';
-import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prepared.ts';
 import type {
   Database,
   DatabaseTransaction,
@@ -10,19 +10,15 @@ import type {
   IsChanged,
   SearchIndex,
 } from '../../engine.ts';
+import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prepared.ts';
+import type { PublicSpaces } from '../../schema.ts';
 import { connect } from '../../sqlite/dialect.ts';
 import { createEngine } from '../../sqlite/engine.ts';
 import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { stoppingError } from '../errors.ts';
 import { prepareFile } from './copy-file.ts';
-import {
-  beginEpoch,
-  type LoggedChange,
-  readLog,
-  readLogState,
-  recordChanges,
-} from './log.ts';
+import { beginEpoch, type LoggedChange, readLog, readLogState, recordChanges } from './log.ts';
 import { includes, parseSnapshot, type Snapshot } from './snapshot.ts';
 
 /**
@@ -218,7 +214,9 @@ export class SearchCopy implements SearchIndex {
       await this.#write(index, [...read.wanted, ...removed], read.contents);
       await insertPending(index, toSpacePks([...postponed]));
       await deletePending(index, toSpacePks([...read.wanted, ...removed]));
-      const latest = includes(current.snapshot, snapshot) ? current : { snapshot, bound: log.bound };
+      const latest = includes(current.snapshot, snapshot)
+        ? current
+        : { snapshot, bound: log.bound };
       await writeState(index, { ...current, snapshot: latest.snapshot, bound: latest.bound });
       await sql`DELETE FROM space_changes WHERE xid < ${latest.bound}`.execute(index);
     });
@@ -265,7 +263,7 @@ export class SearchCopy implements SearchIndex {
     const recounted = spaces.filter((space) => {
       const row = rows.get(space.pk);
       const { participant_count } = space;
-      return row && this.#indexer.isRowOf({ ...row, participant_count }, space);
+      return row && digest({ ...row, participant_count }) === digest(this.#indexer.rowOf(space));
     });
     for (const { pk, participant_count } of recounted) {
       await updateCount(index, { space_pk: pk, participant_count, revision: revision(pk) });
@@ -293,6 +291,7 @@ export class SearchCopy implements SearchIndex {
   async #repair(): Promise<void> {
     const { db } = this;
     const before = await readState(db);
+    const digests = await readDigests(db);
     const differing: number[] = [];
     const publicPks = new Set<number>();
     const users: Contents['users'] = [];
@@ -317,13 +316,17 @@ export class SearchCopy implements SearchIndex {
         );
         for (const { pk } of contents.spaces) publicPks.add(pk);
         users.push(...contents.users);
-        differing.push(...(await this.#findDifferences(contents.spaces)));
+        for (const space of contents.spaces) {
+          if (digest(this.#indexer.rowOf(space)) !== digests.get(space.pk))
+            differing.push(space.pk);
+        }
       }
       return { log: found, changes: await readLog(source, { min: 0, end: 0, open: [] }) };
     });
     await transact(this.engine, async (index) => {
       const current = await readState(index);
-      if (current.epoch !== before.epoch) return;
+      // Another process was faster.
+      if (current.epoch !== before.epoch || current.snapshot.end !== before.snapshot.end) return;
       const rows = await index.selectFrom('public_spaces').select('space_pk').execute();
       const removed = rows.map(({ space_pk }) => space_pk).filter((pk) => !publicPks.has(pk));
       await sql`DELETE FROM space_changes`.execute(index);
@@ -343,18 +346,6 @@ export class SearchCopy implements SearchIndex {
         isBuilding: differing.length > 0,
       });
     });
-  }
-
-  /** Returns which of the spaces the copy does not contain exactly like this. */
-  async #findDifferences(spaces: readonly IndexableSpace[]): Promise<number[]> {
-    const rows = await selectRows(this.db, toSpacePks(spaces.map(({ pk }) => pk)));
-    const existing = new Map(rows.map((row) => [row.space_pk, row]));
-    return spaces
-      .filter((space) => {
-        const row = existing.get(space.pk);
-        return row === undefined || !this.#indexer.isRowOf(row, space);
-      })
-      .map(({ pk }) => pk);
   }
 }
 
@@ -411,6 +402,23 @@ async function readState(db: Database): Promise<CopyState> {
   };
 }
 
+/** Returns a digest of the row of each space. */
+async function readDigests(db: Database): Promise<ReadonlyMap<number, string>> {
+  const digests = new Map<number, string>();
+  const rows = db.selectFrom('public_spaces').selectAll().stream();
+  for await (const { revision, ...row } of rows) digests.set(row.space_pk, digest(row));
+  return digests;
+}
+
+function digest(row: Omit<PublicSpaces, 'revision'>): string {
+  const { key, creator_pk, participant_count, title_key, head, tail } = row;
+  return hash(
+    'sha1',
+    [key, creator_pk, participant_count, title_key, head, tail].join(' '),
+    'base64',
+  );
+}
+
 async function writeState(
   index: Database,
   { epoch, snapshot: { min, end, open }, bound, isBuilding }: CopyState,
@@ -449,18 +457,15 @@ const selectTags = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
 // Statements on the copy.
 
 const selectRows = prepareReadMany({ space_pk: 'bigint' }, (db, rows) =>
-  db
-    .selectFrom('public_spaces')
-    .selectAll()
-    .where('space_pk', 'in', columnOf(rows, 'space_pk')),
+  db.selectFrom('public_spaces').selectAll().where('space_pk', 'in', columnOf(rows, 'space_pk')),
 );
 
 const selectTagsOf = prepareReadMany(
   { key: 'bigint' },
   (_, rows) => sql<{ tag_id: number }>`
-    SELECT DISTINCT json_extract(value, '$.tag_id') AS tag_id
-    FROM public_spaces, json_each('{' || substr(tail, 2), '$.tags')
-    WHERE key IN (${sql.join(columnOf(rows, 'key'))})`,
+    SELECT DISTINCT json_extract(tag.value, '$.tag_id') AS tag_id
+    FROM public_spaces, json_each('{' || substr(tail, 2), '$.tags') AS tag
+    WHERE public_spaces.key IN (${sql.join(columnOf(rows, 'key'))})`,
 );
 
 const selectLastChanges = prepareReadMany(

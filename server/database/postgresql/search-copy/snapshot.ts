@@ -25,6 +25,7 @@ export function parseSnapshot(text: string): Snapshot {
 export function includes(snapshot: Snapshot, other: Snapshot): boolean {
   const otherOpen = new Set(other.open);
   return (
-    snapshot.end >= other.end && snapshot.open.every((xid) => xid >= other.end || otherOpen.has(xid))
+    snapshot.end >= other.end &&
+    snapshot.open.every((xid) => xid >= other.end || otherOpen.has(xid))
   );
 }
