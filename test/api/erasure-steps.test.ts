@@ -430,8 +430,9 @@ test('The operator’s list of old usernames omits an account whose deletion has
 test('The deletion of an account removes its words from a dictionary rebuilt between its transactions', async () => {
   const { engine } = app.context;
   const countInDictionary = async () => {
-    await refreshDictionary(engine);
-    return documentsWith(await readDictionary(engine), 'lanternfish');
+    await engine.searchIndex.update();
+    await refreshDictionary(engine.searchIndex.engine);
+    return documentsWith(await readDictionary(engine.searchIndex), 'lanternfish');
   };
   await createSpace(gone, { title: 'Lanternfish' });
   expect(await countInDictionary()).toBe(1);

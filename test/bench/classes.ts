@@ -1,6 +1,6 @@
 import type { Engine } from '../../server/database/engine.ts';
-import { readIndex } from '../../server/search/view.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
+import { readIndex } from '../../server/search/view.ts';
 import type { Server } from '../support/server.ts';
 import { median, quantile } from '../support/statistics.ts';
 import type { Effort } from './effort.ts';

@@ -104,8 +104,8 @@ const share = (results: readonly Results[], has: (results: Results) => boolean) 
   results.filter(has).length / results.length;
 
 async function expectEqualDictionaries(): Promise<void> {
-  const expected = await readDictionary(services.sqlite.context.engine);
-  expect(await readDictionary(services.postgresql.context.engine)).toEqual({
+  const expected = await readDictionary(services.sqlite.context.engine.searchIndex);
+  expect(await readDictionary(services.postgresql.context.engine.searchIndex)).toEqual({
     ...expected,
     version: expect.any(Number),
   });
@@ -116,7 +116,7 @@ test('SQLite and PostgreSQL have the same dictionary', expectEqualDictionaries);
 /** Makes the services search as if every space existed `factor` times. */
 async function scaleDictionaries(factor: number): Promise<void> {
   for (const { context } of [services.sqlite, services.postgresql]) {
-    const dictionary = await readDictionary(context.engine);
+    const dictionary = await readDictionary(context.engine.searchIndex);
     const value = Promise.resolve(scaleDictionary(dictionary, factor));
     context.search.dictionary = { version: dictionary.version, value };
     context.search.responses.clear();
