@@ -53,7 +53,7 @@ export function fieldErrorsOf(error: unknown): Record<string, string> {
   );
 }
 
-/** The session has changed meanwhile, so that nobody waits for the response any more. */
+/** A response is discarded, because the session has changed since its request. */
 export class SessionChangedError extends Error {
   override readonly name = 'SessionChangedError';
 }
