@@ -25,13 +25,21 @@ export async function startBystander(url: string) {
   await uploadAvatar(person);
   const space_id = 'foreign-0';
   await api.joinSpace({ client, path: { space_id }, body: {}, throwOnError: true });
-  const values = { q: 'tea', tag: 'baking', user_id: userId, space_id };
+  const body = { space_id, text: 'Here' };
+  const { data: message } = await api.sendMessage({ client, body, throwOnError: true });
+  const values = {
+    q: 'tea',
+    tag: 'baking',
+    user_id: userId,
+    space_id,
+    message_id: message.message_id,
+  };
   const reads = operations
     .filter(({ method, operationId }) => method === 'GET' && !forCreators.has(operationId))
     .map((operation) => () => sendExample(url, operation, values, token));
   const times = { reads: [] as number[], writes: [] as number[] };
   let isStopping = false;
-  let sent = 0;
+  let sent = 1;
   const timed = async (
     kind: keyof typeof times,
     request: () => Promise<{ response?: Response }>,
