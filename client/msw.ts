@@ -23,7 +23,7 @@ type Resolver<O extends Operation> = (
 export const http = {
   /** Responds to an operation with the body of success, or with what a function returns. */
   respond<O extends Operation>(operation: O, response: ResponseBody<O> | Resolver<O>): HttpHandler {
-    const { status } = examples[operation].success;
+    const { status } = successOf(operation);
     return handle(operation, async (request) => {
       const body = typeof response === 'function' ? await response(request) : response;
       return body instanceof Response ? body : HttpResponse.json(body, { status });
@@ -52,19 +52,31 @@ export const http = {
 /** Handlers of all operations, which respond with the examples of the contract. */
 export const handlers: HttpHandler[] = (Object.keys(examples) as Operation[]).map((operation) =>
   handle(operation, ({ query }) => {
-    const { status, headers, body } = examples[operation].success;
-    if (!('next_cursor' in body && query.has('cursor'))) {
-      return HttpResponse.json(body, { status, headers });
-    }
-    // Every list has two pages. Otherwise, a client that reads all pages would never end.
-    const { Link: _, ...lastPage } = headers;
-    return HttpResponse.json({ ...body, next_cursor: null }, { status, headers: lastPage });
+    // Every list has two pages.
+    const isLastPage = 'last' in examples[operation].successes && query.has('cursor');
+    const { status, headers, body } = successOf(operation, isLastPage ? 'last' : undefined);
+    const { Link, ...others } = headers;
+    return HttpResponse.json(body, { status, headers: isLastPage ? others : headers });
   }),
 );
 
-/** Returns a copy of the contract's example of a response. */
-export function fixture<O extends Operation>(operation: O): ResponseBody<O> {
-  return structuredClone(examples[operation].success.body);
+/**
+ * Returns a copy of the contract's example of a response.
+ * @param name of one of several examples, such as `last` for the last page of a list; by default the first of them
+ */
+export function fixture<O extends Operation>(
+  operation: O,
+  name?: OperationTypes[O]['successExample'],
+): ResponseBody<O> {
+  return structuredClone(successOf(operation, name).body as ResponseBody<O>);
+}
+
+/** @throws TypeError if the operation has no example with this name */
+function successOf(operation: Operation, name?: string) {
+  const successes = Object.entries(examples[operation].successes);
+  const [, found] = successes.find(([each]) => each === (name ?? each)) ?? [];
+  if (!found) throw new TypeError(`${operation} has no example ${name}.`);
+  return found;
 }
 
 function handle<O extends Operation>(

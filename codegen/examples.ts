@@ -20,24 +20,27 @@ export function examples(contract: Contract): string {
     problems.set(json, name);
     return name;
   };
-  const types = operations.map(({ operationId, method }) => {
+  const types = operations.map((operation) => {
+    const { operationId, method } = operation;
     const type = `${operationId[0]?.toUpperCase()}${operationId.slice(1)}`;
     return `  ${operationId}: {
     method: '${method}';
     data: types.${type}Data;
     response: types.${type}Response;
+    successExample: ${successesOf(operation)
+      .map(([name]) => `'${name}'`)
+      .join(' | ')};
     errorStatus: keyof types.${type}Errors;
   };
 `;
   });
   const values = operations.map((operation) => {
-    const all = examplesOf(operation);
-    const [, success] = all.find(([, { status }]) => status < 300) ?? [];
-    const failures = all.filter(([, { status }]) => status >= 400);
+    const successes = Object.fromEntries(successesOf(operation));
+    const failures = examplesOf(operation).filter(([, { status }]) => status >= 400);
     return `  ${operation.operationId}: {
     method: '${operation.method}',
     pathname: /${operation.path.replaceAll('/', '\\/').replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$/,
-    success: ${JSON.stringify(success, null, 2).replaceAll('\n', '\n    ')},
+    successes: ${JSON.stringify(successes, null, 2).replaceAll('\n', '\n    ')},
     problems: {
 ${failures.map(([code, problem]) => `      ${code}: ${nameOf(problem)},\n`).join('')}    },
   },
@@ -62,7 +65,11 @@ export interface OperationExamples<Name extends keyof OperationTypes> {
   method: OperationTypes[Name]['method'];
   /** Matches the end of the path of a request. Its groups are the path parameters. The first match counts. */
   pathname: RegExp;
-  success: ResponseExample<OperationTypes[Name]['response']>;
+  /** By their name. The first one is the default. */
+  successes: Record<
+    OperationTypes[Name]['successExample'],
+    ResponseExample<OperationTypes[Name]['response']>
+  >;
   /** By their code. */
   problems: Record<string, ResponseExample<types.Problem>>;
 }
@@ -70,6 +77,10 @@ export interface OperationExamples<Name extends keyof OperationTypes> {
 ${[...problems].map(([json, name]) => `const ${name}: ResponseExample<types.Problem> = ${json};\n\n`).join('')}export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name> } = {
 ${values.join('')}};
 `;
+}
+
+function successesOf(operation: Operation): [name: string, ResponseExample][] {
+  return examplesOf(operation).filter(([, { status }]) => status < 300);
 }
 
 /** Returns the examples of an operation with their names. The only example of a response has the name of its code. */

@@ -8,246 +8,287 @@ export interface OperationTypes {
     method: 'GET';
     data: types.SearchSpacesData;
     response: types.SearchSpacesResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.SearchSpacesErrors;
   };
   listTags: {
     method: 'GET';
     data: types.ListTagsData;
     response: types.ListTagsResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListTagsErrors;
   };
   getProfile: {
     method: 'GET';
     data: types.GetProfileData;
     response: types.GetProfileResponse;
+    successExample: 'success';
     errorStatus: keyof types.GetProfileErrors;
   };
   changeUsername: {
     method: 'PUT';
     data: types.ChangeUsernameData;
     response: types.ChangeUsernameResponse;
+    successExample: 'success';
     errorStatus: keyof types.ChangeUsernameErrors;
   };
   changeBio: {
     method: 'PUT';
     data: types.ChangeBioData;
     response: types.ChangeBioResponse;
+    successExample: 'success';
     errorStatus: keyof types.ChangeBioErrors;
   };
   changeProfilePicture: {
     method: 'PUT';
     data: types.ChangeProfilePictureData;
     response: types.ChangeProfilePictureResponse;
+    successExample: 'success';
     errorStatus: keyof types.ChangeProfilePictureErrors;
   };
   removeProfilePicture: {
     method: 'DELETE';
     data: types.RemoveProfilePictureData;
     response: types.RemoveProfilePictureResponse;
+    successExample: 'success';
     errorStatus: keyof types.RemoveProfilePictureErrors;
   };
   changePassword: {
     method: 'PUT';
     data: types.ChangePasswordData;
     response: types.ChangePasswordResponse;
+    successExample: 'success';
     errorStatus: keyof types.ChangePasswordErrors;
   };
   downloadAccountData: {
     method: 'GET';
     data: types.DownloadAccountDataData;
     response: types.DownloadAccountDataResponse;
+    successExample: 'success';
     errorStatus: keyof types.DownloadAccountDataErrors;
   };
   deleteAccount: {
     method: 'DELETE';
     data: types.DeleteAccountData;
     response: types.DeleteAccountResponse;
+    successExample: 'success';
     errorStatus: keyof types.DeleteAccountErrors;
   };
   register: {
     method: 'POST';
     data: types.RegisterData;
     response: types.RegisterResponse;
+    successExample: 'success';
     errorStatus: keyof types.RegisterErrors;
   };
   login: {
     method: 'POST';
     data: types.LoginData;
     response: types.LoginResponse;
+    successExample: 'success';
     errorStatus: keyof types.LoginErrors;
   };
   logout: {
     method: 'POST';
     data: types.LogoutData;
     response: types.LogoutResponse;
+    successExample: 'success';
     errorStatus: keyof types.LogoutErrors;
   };
   listSessions: {
     method: 'GET';
     data: types.ListSessionsData;
     response: types.ListSessionsResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListSessionsErrors;
   };
   listSpaces: {
     method: 'GET';
     data: types.ListSpacesData;
     response: types.ListSpacesResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListSpacesErrors;
   };
   createSpace: {
     method: 'POST';
     data: types.CreateSpaceData;
     response: types.CreateSpaceResponse;
+    successExample: 'success';
     errorStatus: keyof types.CreateSpaceErrors;
   };
   listParticipations: {
     method: 'GET';
     data: types.ListParticipationsData;
     response: types.ListParticipationsResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListParticipationsErrors;
   };
   listParticipants: {
     method: 'GET';
     data: types.ListParticipantsData;
     response: types.ListParticipantsResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListParticipantsErrors;
   };
   listRemovals: {
     method: 'GET';
     data: types.ListRemovalsData;
     response: types.ListRemovalsResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListRemovalsErrors;
   };
   listMessages: {
     method: 'GET';
     data: types.ListMessagesData;
     response: types.ListMessagesResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListMessagesErrors;
   };
   sendMessage: {
     method: 'POST';
     data: types.SendMessageData;
     response: types.SendMessageResponse;
+    successExample: 'success';
     errorStatus: keyof types.SendMessageErrors;
   };
   searchSpacesByTag: {
     method: 'GET';
     data: types.SearchSpacesByTagData;
     response: types.SearchSpacesByTagResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.SearchSpacesByTagErrors;
   };
   endSession: {
     method: 'DELETE';
     data: types.EndSessionData;
     response: types.EndSessionResponse;
+    successExample: 'success';
     errorStatus: keyof types.EndSessionErrors;
   };
   getSpace: {
     method: 'GET';
     data: types.GetSpaceData;
     response: types.GetSpaceResponse;
+    successExample: 'creator' | 'participant' | 'visitor';
     errorStatus: keyof types.GetSpaceErrors;
   };
   updateSpace: {
     method: 'PATCH';
     data: types.UpdateSpaceData;
     response: types.UpdateSpaceResponse;
+    successExample: 'success';
     errorStatus: keyof types.UpdateSpaceErrors;
   };
   deleteSpace: {
     method: 'DELETE';
     data: types.DeleteSpaceData;
     response: types.DeleteSpaceResponse;
+    successExample: 'success';
     errorStatus: keyof types.DeleteSpaceErrors;
   };
   renewInvitationCode: {
     method: 'POST';
     data: types.RenewInvitationCodeData;
     response: types.RenewInvitationCodeResponse;
+    successExample: 'success';
     errorStatus: keyof types.RenewInvitationCodeErrors;
   };
   getParticipation: {
     method: 'GET';
     data: types.GetParticipationData;
     response: types.GetParticipationResponse;
+    successExample: 'success';
     errorStatus: keyof types.GetParticipationErrors;
   };
   joinSpace: {
     method: 'PUT';
     data: types.JoinSpaceData;
     response: types.JoinSpaceResponse;
+    successExample: 'success';
     errorStatus: keyof types.JoinSpaceErrors;
   };
   leaveSpace: {
     method: 'DELETE';
     data: types.LeaveSpaceData;
     response: types.LeaveSpaceResponse;
+    successExample: 'success';
     errorStatus: keyof types.LeaveSpaceErrors;
   };
   markRead: {
     method: 'PUT';
     data: types.MarkReadData;
     response: types.MarkReadResponse;
+    successExample: 'success';
     errorStatus: keyof types.MarkReadErrors;
   };
   getMessage: {
     method: 'GET';
     data: types.GetMessageData;
     response: types.GetMessageResponse;
+    successExample: 'success';
     errorStatus: keyof types.GetMessageErrors;
   };
   deleteMessage: {
     method: 'DELETE';
     data: types.DeleteMessageData;
     response: types.DeleteMessageResponse;
+    successExample: 'success';
     errorStatus: keyof types.DeleteMessageErrors;
   };
   appreciateMessage: {
     method: 'PUT';
     data: types.AppreciateMessageData;
     response: types.AppreciateMessageResponse;
+    successExample: 'success';
     errorStatus: keyof types.AppreciateMessageErrors;
   };
   withdrawAppreciation: {
     method: 'DELETE';
     data: types.WithdrawAppreciationData;
     response: types.WithdrawAppreciationResponse;
+    successExample: 'success';
     errorStatus: keyof types.WithdrawAppreciationErrors;
   };
   getUser: {
     method: 'GET';
     data: types.GetUserData;
     response: types.GetUserResponse;
+    successExample: 'success';
     errorStatus: keyof types.GetUserErrors;
   };
   listUserSpaces: {
     method: 'GET';
     data: types.ListUserSpacesData;
     response: types.ListUserSpacesResponse;
+    successExample: 'first' | 'last';
     errorStatus: keyof types.ListUserSpacesErrors;
   };
   reportSpace: {
     method: 'PUT';
     data: types.ReportSpaceData;
     response: types.ReportSpaceResponse;
+    successExample: 'success';
     errorStatus: keyof types.ReportSpaceErrors;
   };
   reportMessage: {
     method: 'PUT';
     data: types.ReportMessageData;
     response: types.ReportMessageResponse;
+    successExample: 'success';
     errorStatus: keyof types.ReportMessageErrors;
   };
   removeParticipant: {
     method: 'PUT';
     data: types.RemoveParticipantData;
     response: types.RemoveParticipantResponse;
+    successExample: 'success';
     errorStatus: keyof types.RemoveParticipantErrors;
   };
   undoRemoval: {
     method: 'DELETE';
     data: types.UndoRemovalData;
     response: types.UndoRemovalResponse;
+    successExample: 'success';
     errorStatus: keyof types.UndoRemovalErrors;
   };
 }
@@ -263,7 +304,11 @@ export interface OperationExamples<Name extends keyof OperationTypes> {
   method: OperationTypes[Name]['method'];
   /** Matches the end of the path of a request. Its groups are the path parameters. The first match counts. */
   pathname: RegExp;
-  success: ResponseExample<OperationTypes[Name]['response']>;
+  /** By their name. The first one is the default. */
+  successes: Record<
+    OperationTypes[Name]['successExample'],
+    ResponseExample<OperationTypes[Name]['response']>
+  >;
   /** By their code. */
   problems: Record<string, ResponseExample<types.Problem>>;
 }
@@ -1600,523 +1645,18 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   searchSpaces: {
     method: 'GET',
     pathname: /\/api\/spaces\/search$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "Answered-Query": "sourdough%20bread",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": [
-        {
-          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-          "title": "Sourdough for beginners",
-          "description": "Starters, hydration, and what to do with the discard.",
-          "visibility": "public",
-          "creator": {
-            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-            "username": "ada",
-            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-          },
-          "participant_count": 14,
-          "tags": [
-            {
-              "tag_id": 7,
-              "tag_name": "baking"
-            },
-            {
-              "tag_id": 12,
-              "tag_name": "sourdough"
-            }
-          ]
-        }
-      ]
-    },
-    problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  listTags: {
-    method: 'GET',
-    pathname: /\/api\/tags$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
-          {
-            "tag_id": 12,
-            "tag_name": "sourdough",
-            "space_count": 31
-          },
-          {
-            "tag_id": 86,
-            "tag_name": "Sour beer",
-            "space_count": 4
-          }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
-      }
-    },
-    problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  getProfile: {
-    method: 'GET',
-    pathname: /\/api\/profile\/me$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-        "username": "ada",
-        "email": "ada@example.com",
-        "bio": "Bakes on Sundays, argues about commas the rest of the week.",
-        "profile_picture": "http://127.0.0.1:3000/avatars/default.webp",
-        "is_verified": true,
-        "created_at": "2026-03-01T09:30:00.000Z",
-        "updated_at": "2026-03-04T18:12:45.120Z",
-        "stats": {
-          "spaces_created": 3,
-          "spaces_participated": 11,
-          "total_words_contributed": 5213,
-          "total_appreciations_received": 87
-        }
-      }
-    },
-    problems: {
-      unauthenticated: problem7,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  changeUsername: {
-    method: 'PUT',
-    pathname: /\/api\/profile\/username$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "message": "Your username is now ada.lovelace."
-      }
-    },
-    problems: {
-      invalid_request: problem8,
-      username_invalid: problem9,
-      unauthenticated: problem7,
-      request_timeout: problem10,
-      username_taken: problem11,
-      username_reserved: problem12,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  changeBio: {
-    method: 'PUT',
-    pathname: /\/api\/profile\/bio$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "Your bio has been changed."
-      }
-    },
-    problems: {
-      invalid_request: problem15,
-      bio_invalid: problem16,
-      unauthenticated: problem7,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  changeProfilePicture: {
-    method: 'PUT',
-    pathname: /\/api\/profile\/picture$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "profile_picture": "http://127.0.0.1:3000/avatars/4mWcQ1Zr8s2Yt0XbN7aLkw.webp"
-      }
-    },
-    problems: {
-      avatar_missing: problem17,
-      invalid_request: problem18,
-      unauthenticated: problem7,
-      request_timeout: problem10,
-      avatar_too_large: problem19,
-      avatar_type_unsupported: problem20,
-      unsupported_media_type: problem21,
-      avatar_undecodable: problem22,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  removeProfilePicture: {
-    method: 'DELETE',
-    pathname: /\/api\/profile\/picture$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-      }
-    },
-    problems: {
-      unauthenticated: problem7,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  changePassword: {
-    method: 'PUT',
-    pathname: /\/api\/profile\/password$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "message": "Your password has been changed, and every other session has ended."
-      }
-    },
-    problems: {
-      invalid_request: problem23,
-      password_invalid: problem24,
-      password_too_common: problem25,
-      password_names_you: problem26,
-      unauthenticated: problem7,
-      current_password_incorrect: problem27,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  downloadAccountData: {
-    method: 'GET',
-    pathname: /\/api\/profile\/data$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "account": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "email": "ada@example.com",
-          "bio": "Bakes on Sundays, argues about commas the rest of the week.",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp",
-          "is_verified": true,
-          "created_at": "2026-03-01T09:30:00.000Z",
-          "updated_at": "2026-03-04T18:12:45.120Z",
-          "stats": {
-            "spaces_created": 1,
-            "spaces_participated": 1,
-            "total_words_contributed": 13,
-            "total_appreciations_received": 2
-          }
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "Answered-Query": "sourdough%20bread",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
-        "sessions": [
-          {
-            "session_id": "5d0c1c54-52a0-4f7e-9f0b-6f3a1f0e9b7d",
-            "created_at": "2026-03-01T09:30:00.000Z",
-            "last_used_at": "2026-03-04T18:12:45.120Z",
-            "device_name": "Firefox on Ada's laptop",
-            "is_current": true
-          }
-        ],
-        "spaces": [
-          {
-            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-            "title": "Sourdough for beginners",
-            "description": "Starters, hydration, and what to do with the discard.",
-            "visibility": "public",
-            "creator": {
-              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-              "username": "ada",
-              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-            },
-            "participant_count": 1,
-            "tags": [
-              {
-                "tag_id": 7,
-                "tag_name": "baking"
-              },
-              {
-                "tag_id": 12,
-                "tag_name": "sourdough"
-              }
-            ],
-            "created_at": "2026-03-01T09:31:00.000Z",
-            "invitation_code": null,
-            "participation": {
-              "joined_at": "2026-03-01T09:31:00.000Z"
-            }
-          }
-        ],
-        "participations": [
-          {
-            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-            "joined_at": "2026-03-01T09:31:00.000Z",
-            "left_at": null,
-            "removed_at": null,
-            "read_until": "2026-03-03T07:02:11.310Z"
-          }
-        ],
-        "messages": [
-          {
-            "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
-            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-            "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
-            "word_count": 13,
-            "appreciation_count": 2,
-            "created_at": "2026-03-02T20:17:31.004Z"
-          }
-        ],
-        "appreciations": [
-          {
-            "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
-            "created_at": "2026-03-02T20:20:00.000Z"
-          }
-        ],
-        "reports": [
-          {
-            "space_id": null,
-            "message_id": "0195d3cb-7d22-7e5a-8c41-1a2b3c4d5e6f",
-            "reason": "The message insults another participant.",
-            "created_at": "2026-03-03T08:00:00.000Z"
-          }
-        ]
-      }
-    },
-    problems: {
-      unauthenticated: problem7,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  deleteAccount: {
-    method: 'DELETE',
-    pathname: /\/api\/profile\/account$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "Your account and everything in it have been deleted."
-      }
-    },
-    problems: {
-      unauthenticated: problem7,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  register: {
-    method: 'POST',
-    pathname: /\/api\/auth\/register$/,
-    success: {
-      "status": 201,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-        "access_token": "sps_Zk3vQ0m1R8yWc2uJ7tXn5bLa4dHe9sGfPq6iOoTrVxA",
-        "token_type": "Bearer",
-        "expires_in": 2592000
-      }
-    },
-    problems: {
-      invalid_request: problem28,
-      username_invalid: problem9,
-      password_invalid: problem29,
-      password_too_common: problem30,
-      password_names_you: problem31,
-      registration_closed: problem32,
-      request_timeout: problem10,
-      username_taken: problem11,
-      username_reserved: problem12,
-      email_taken: problem33,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  login: {
-    method: 'POST',
-    pathname: /\/api\/auth\/login$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-        "access_token": "sps_Zk3vQ0m1R8yWc2uJ7tXn5bLa4dHe9sGfPq6iOoTrVxA",
-        "token_type": "Bearer",
-        "expires_in": 2592000
-      }
-    },
-    problems: {
-      invalid_request: problem34,
-      credentials_incorrect: problem35,
-      account_suspended: problem36,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  logout: {
-    method: 'POST',
-    pathname: /\/api\/auth\/logout$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "You are signed out."
-      }
-    },
-    problems: {
-      invalid_request: problem37,
-      unauthenticated: problem7,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  listSessions: {
-    method: 'GET',
-    pathname: /\/api\/auth\/sessions$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
-          {
-            "session_id": "5d0c1c54-52a0-4f7e-9f0b-6f3a1f0e9b7d",
-            "created_at": "2026-03-01T09:30:00.000Z",
-            "last_used_at": "2026-03-04T18:12:45.120Z",
-            "device_name": "Firefox on Ada's laptop",
-            "is_current": true
-          }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
-      }
-    },
-    problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      unauthenticated: problem7,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  listSpaces: {
-    method: 'GET',
-    pathname: /\/api\/spaces$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
+        "body": [
           {
             "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
             "title": "Sourdough for beginners",
@@ -2138,10 +1678,69 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "tag_name": "sourdough"
               }
             ]
+          },
+          {
+            "space_id": "0195d3c5-6d3e-7f21-b4a9-2c1d0e9f8a7b",
+            "title": "Ovens for bread",
+            "description": "Wood, gas or a cast-iron pot.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+              "username": "grace",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 9,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 12,
+                "tag_name": "sourdough"
+              },
+              {
+                "tag_id": 31,
+                "tag_name": "ovens"
+              }
+            ]
           }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
-        "answered_query": null
+        ]
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "Answered-Query": "sourdough%20bread",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": [
+          {
+            "space_id": "0195d3c8-40f7-7c93-8e5a-3b2c1d0e9f8a",
+            "title": "Rye and patience",
+            "description": "Dense loaves, slow mornings.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+              "username": "noor",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 3,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 44,
+                "tag_name": "rye"
+              }
+            ]
+          }
+        ]
       }
     },
     problems: {
@@ -2153,74 +1752,288 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       unavailable: problem6,
     },
   },
-  createSpace: {
-    method: 'POST',
-    pathname: /\/api\/spaces$/,
-    success: {
-      "status": 201,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "title": "Sourdough for beginners",
-        "description": "Starters, hydration, and what to do with the discard.",
-        "visibility": "public",
-        "creator": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+  listTags: {
+    method: 'GET',
+    pathname: /\/api\/tags$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
-        "participant_count": 1,
-        "tags": [
-          {
-            "tag_id": 7,
-            "tag_name": "baking"
-          },
-          {
-            "tag_id": 12,
-            "tag_name": "sourdough"
-          }
-        ],
-        "created_at": "2026-03-01T09:31:00.000Z",
-        "invitation_code": null,
-        "participation": {
-          "joined_at": "2026-03-01T09:31:00.000Z"
+        "body": {
+          "items": [
+            {
+              "tag_id": 12,
+              "tag_name": "sourdough",
+              "space_count": 31
+            },
+            {
+              "tag_id": 86,
+              "tag_name": "Sour beer",
+              "space_count": 4
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "tag_id": 91,
+              "tag_name": "Soursop",
+              "space_count": 1
+            }
+          ],
+          "next_cursor": null
         }
       }
     },
     problems: {
-      invalid_request: problem38,
-      unauthenticated: problem7,
-      space_not_found: problem39,
-      request_timeout: problem10,
-      quota_exceeded: problem40,
-      idempotency_key_in_use: problem41,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      idempotency_key_reused: problem42,
+      invalid_request: problem1,
+      invalid_cursor: problem2,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
     },
   },
-  listParticipations: {
+  getProfile: {
     method: 'GET',
-    pathname: /\/api\/participations$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
-          {
-            "space": {
+    pathname: /\/api\/profile\/me$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+          "username": "ada",
+          "email": "ada@example.com",
+          "bio": "Bakes on Sundays, argues about commas the rest of the week.",
+          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp",
+          "is_verified": true,
+          "created_at": "2026-03-01T09:30:00.000Z",
+          "updated_at": "2026-03-04T18:12:45.120Z",
+          "stats": {
+            "spaces_created": 3,
+            "spaces_participated": 11,
+            "total_words_contributed": 5213,
+            "total_appreciations_received": 87
+          }
+        }
+      }
+    },
+    problems: {
+      unauthenticated: problem7,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  changeUsername: {
+    method: 'PUT',
+    pathname: /\/api\/profile\/username$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "message": "Your username is now ada.lovelace."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem8,
+      username_invalid: problem9,
+      unauthenticated: problem7,
+      request_timeout: problem10,
+      username_taken: problem11,
+      username_reserved: problem12,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  changeBio: {
+    method: 'PUT',
+    pathname: /\/api\/profile\/bio$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "Your bio has been changed."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem15,
+      bio_invalid: problem16,
+      unauthenticated: problem7,
+      request_timeout: problem10,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  changeProfilePicture: {
+    method: 'PUT',
+    pathname: /\/api\/profile\/picture$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "profile_picture": "http://127.0.0.1:3000/avatars/4mWcQ1Zr8s2Yt0XbN7aLkw.webp"
+        }
+      }
+    },
+    problems: {
+      avatar_missing: problem17,
+      invalid_request: problem18,
+      unauthenticated: problem7,
+      request_timeout: problem10,
+      avatar_too_large: problem19,
+      avatar_type_unsupported: problem20,
+      unsupported_media_type: problem21,
+      avatar_undecodable: problem22,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  removeProfilePicture: {
+    method: 'DELETE',
+    pathname: /\/api\/profile\/picture$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+        }
+      }
+    },
+    problems: {
+      unauthenticated: problem7,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  changePassword: {
+    method: 'PUT',
+    pathname: /\/api\/profile\/password$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "message": "Your password has been changed, and every other session has ended."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem23,
+      password_invalid: problem24,
+      password_too_common: problem25,
+      password_names_you: problem26,
+      unauthenticated: problem7,
+      current_password_incorrect: problem27,
+      request_timeout: problem10,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  downloadAccountData: {
+    method: 'GET',
+    pathname: /\/api\/profile\/data$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "account": {
+            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+            "username": "ada",
+            "email": "ada@example.com",
+            "bio": "Bakes on Sundays, argues about commas the rest of the week.",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp",
+            "is_verified": true,
+            "created_at": "2026-03-01T09:30:00.000Z",
+            "updated_at": "2026-03-04T18:12:45.120Z",
+            "stats": {
+              "spaces_created": 1,
+              "spaces_participated": 1,
+              "total_words_contributed": 13,
+              "total_appreciations_received": 2
+            }
+          },
+          "sessions": [
+            {
+              "session_id": "5d0c1c54-52a0-4f7e-9f0b-6f3a1f0e9b7d",
+              "created_at": "2026-03-01T09:30:00.000Z",
+              "last_used_at": "2026-03-04T18:12:45.120Z",
+              "device_name": "Firefox on Ada's laptop",
+              "is_current": true
+            }
+          ],
+          "spaces": [
+            {
               "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
               "title": "Sourdough for beginners",
               "description": "Starters, hydration, and what to do with the discard.",
@@ -2246,351 +2059,104 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "participation": {
                 "joined_at": "2026-03-01T09:31:00.000Z"
               }
-            },
-            "joined_at": "2026-03-01T09:31:00.000Z",
-            "read_until": "2026-03-03T07:02:11.310Z",
-            "last_message_at": "2026-03-04T18:12:45.120Z",
-            "unread_count": 3
-          }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
-      }
-    },
-    problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      unauthenticated: problem7,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  listParticipants: {
-    method: 'GET',
-    pathname: /\/api\/participants$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
-          {
-            "user": {
-              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-              "username": "ada",
-              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-            },
-            "joined_at": "2026-03-01T09:31:00.000Z"
-          }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
-      }
-    },
-    problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      unauthenticated: problem7,
-      space_not_found: problem39,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  listRemovals: {
-    method: 'GET',
-    pathname: /\/api\/removals$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
-          {
-            "user": {
-              "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
-              "username": "mallory",
-              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-            },
-            "removed_at": "2026-03-03T08:00:00.000Z"
-          }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
-      }
-    },
-    problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  listMessages: {
-    method: 'GET',
-    pathname: /\/api\/messages$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
-          {
-            "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
-            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-            "author": {
-              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-              "username": "ada",
-              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-            },
-            "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
-            "word_count": 13,
-            "appreciation_count": 2,
-            "is_appreciated": false,
-            "created_at": "2026-03-02T20:17:31.004Z"
-          }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
-        "newer_cursor": "Qm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkFvTtSqHrWcJmZyXuIeLoNaKdGfPbQvRwCsEhTjYnMzUxIkOlPaVgBdFqLtSr",
-        "changed_items": [],
-        "deleted_message_ids": []
-      }
-    },
-    problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      unauthenticated: problem7,
-      space_not_found: problem39,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  sendMessage: {
-    method: 'POST',
-    pathname: /\/api\/messages$/,
-    success: {
-      "status": 201,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "author": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-        },
-        "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
-        "word_count": 13,
-        "appreciation_count": 2,
-        "is_appreciated": false,
-        "created_at": "2026-03-02T20:17:31.004Z"
-      }
-    },
-    problems: {
-      invalid_request: problem44,
-      unauthenticated: problem7,
-      not_a_participant: problem45,
-      space_not_found: problem39,
-      message_not_found: problem46,
-      request_timeout: problem10,
-      idempotency_key_in_use: problem41,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      idempotency_key_reused: problem42,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  searchSpacesByTag: {
-    method: 'GET',
-    pathname: /\/api\/spaces\/tag\/(?<tag>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": [
-        {
-          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-          "title": "Sourdough for beginners",
-          "description": "Starters, hydration, and what to do with the discard.",
-          "visibility": "public",
-          "creator": {
-            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-            "username": "ada",
-            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-          },
-          "participant_count": 14,
-          "tags": [
+            }
+          ],
+          "participations": [
             {
-              "tag_id": 7,
-              "tag_name": "baking"
-            },
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "joined_at": "2026-03-01T09:31:00.000Z",
+              "left_at": null,
+              "removed_at": null,
+              "read_until": "2026-03-03T07:02:11.310Z"
+            }
+          ],
+          "messages": [
             {
-              "tag_id": 12,
-              "tag_name": "sourdough"
+              "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
+              "word_count": 13,
+              "appreciation_count": 2,
+              "created_at": "2026-03-02T20:17:31.004Z"
+            }
+          ],
+          "appreciations": [
+            {
+              "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
+              "created_at": "2026-03-02T20:20:00.000Z"
+            }
+          ],
+          "reports": [
+            {
+              "space_id": null,
+              "message_id": "0195d3cb-7d22-7e5a-8c41-1a2b3c4d5e6f",
+              "reason": "The message insults another participant.",
+              "created_at": "2026-03-03T08:00:00.000Z"
             }
           ]
         }
-      ]
+      }
     },
     problems: {
-      invalid_request: problem1,
-      invalid_cursor: problem2,
-      not_found: problem47,
+      unauthenticated: problem7,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
     },
   },
-  endSession: {
+  deleteAccount: {
     method: 'DELETE',
-    pathname: /\/api\/auth\/sessions\/(?<session_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "The session has ended."
+    pathname: /\/api\/profile\/account$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "Your account and everything in it have been deleted."
+        }
       }
     },
     problems: {
-      invalid_request: problem48,
       unauthenticated: problem7,
-      session_not_found: problem49,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
     },
   },
-  getSpace: {
-    method: 'GET',
-    pathname: /\/api\/spaces\/(?<space_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "title": "Sourdough for beginners",
-        "description": "Starters, hydration, and what to do with the discard.",
-        "visibility": "public",
-        "creator": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+  register: {
+    method: 'POST',
+    pathname: /\/api\/auth\/register$/,
+    successes: {
+      "success": {
+        "status": 201,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
-        "participant_count": 1,
-        "tags": [
-          {
-            "tag_id": 7,
-            "tag_name": "baking"
-          },
-          {
-            "tag_id": 12,
-            "tag_name": "sourdough"
-          }
-        ],
-        "created_at": "2026-03-01T09:31:00.000Z",
-        "invitation_code": null,
-        "participation": {
-          "joined_at": "2026-03-01T09:31:00.000Z"
+        "body": {
+          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+          "access_token": "sps_Zk3vQ0m1R8yWc2uJ7tXn5bLa4dHe9sGfPq6iOoTrVxA",
+          "token_type": "Bearer",
+          "expires_in": 2592000
         }
       }
     },
     problems: {
-      invalid_request: problem50,
-      unauthenticated: problem7,
-      space_not_found: problem39,
-      too_many_requests: problem3,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  updateSpace: {
-    method: 'PATCH',
-    pathname: /\/api\/spaces\/(?<space_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
-      },
-      "body": {
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "title": "Sourdough for everyone",
-        "description": "Starters, hydration, and what to do with the discard.",
-        "visibility": "public",
-        "creator": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-        },
-        "participant_count": 14,
-        "tags": [
-          {
-            "tag_id": 7,
-            "tag_name": "baking"
-          },
-          {
-            "tag_id": 12,
-            "tag_name": "sourdough"
-          }
-        ],
-        "created_at": "2026-03-01T09:31:00.000Z",
-        "invitation_code": null,
-        "participation": {
-          "joined_at": "2026-03-01T09:31:00.000Z"
-        }
-      }
-    },
-    problems: {
-      invalid_request: problem51,
-      unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
+      invalid_request: problem28,
+      username_invalid: problem9,
+      password_invalid: problem29,
+      password_too_common: problem30,
+      password_names_you: problem31,
+      registration_closed: problem32,
       request_timeout: problem10,
-      space_cannot_become_public: problem52,
-      quota_exceeded: problem53,
-      precondition_failed: problem54,
+      username_taken: problem11,
+      username_reserved: problem12,
+      email_taken: problem33,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -2599,141 +2165,253 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       unavailable: problem6,
     },
   },
-  deleteSpace: {
-    method: 'DELETE',
-    pathname: /\/api\/spaces\/(?<space_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "The space and its messages have been deleted."
-      }
-    },
-    problems: {
-      invalid_request: problem50,
-      unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
-      headers_too_large: problem4,
-      internal: problem5,
-      unavailable: problem6,
-    },
-  },
-  renewInvitationCode: {
+  login: {
     method: 'POST',
-    pathname: /\/api\/spaces\/(?<space_id>[^/]+)\/invitation-code$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "title": "Sourdough for beginners",
-        "description": "Starters, hydration, and what to do with the discard.",
-        "visibility": "private",
-        "creator": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+    pathname: /\/api\/auth\/login$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
-        "participant_count": 14,
-        "tags": [
-          {
-            "tag_id": 7,
-            "tag_name": "baking"
-          },
-          {
-            "tag_id": 12,
-            "tag_name": "sourdough"
-          }
-        ],
-        "created_at": "2026-03-01T09:31:00.000Z",
-        "invitation_code": "h5Jm0b2ZyqTz8kYx4nV9Rw",
-        "participation": {
-          "joined_at": "2026-03-01T09:31:00.000Z"
+        "body": {
+          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+          "access_token": "sps_Zk3vQ0m1R8yWc2uJ7tXn5bLa4dHe9sGfPq6iOoTrVxA",
+          "token_type": "Bearer",
+          "expires_in": 2592000
         }
       }
     },
     problems: {
-      invalid_request: problem50,
-      unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
-      space_is_public: problem55,
+      invalid_request: problem34,
+      credentials_incorrect: problem35,
+      account_suspended: problem36,
+      request_timeout: problem10,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
     },
   },
-  getParticipation: {
-    method: 'GET',
-    pathname: /\/api\/participations\/(?<space_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "space": {
-          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-          "title": "Sourdough for beginners",
-          "description": "Starters, hydration, and what to do with the discard.",
-          "visibility": "public",
-          "creator": {
-            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-            "username": "ada",
-            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-          },
-          "participant_count": 14,
-          "tags": [
-            {
-              "tag_id": 7,
-              "tag_name": "baking"
-            },
-            {
-              "tag_id": 12,
-              "tag_name": "sourdough"
-            }
-          ],
-          "created_at": "2026-03-01T09:31:00.000Z",
-          "invitation_code": null,
-          "participation": {
-            "joined_at": "2026-03-02T20:15:00.000Z"
-          }
+  logout: {
+    method: 'POST',
+    pathname: /\/api\/auth\/logout$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
         },
-        "joined_at": "2026-03-02T20:15:00.000Z",
-        "read_until": "2026-03-03T07:02:11.310Z",
-        "last_message_at": "2026-03-04T18:12:45.120Z",
-        "unread_count": 3
+        "body": {
+          "message": "You are signed out."
+        }
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem37,
       unauthenticated: problem7,
-      participation_not_found: problem56,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listSessions: {
+    method: 'GET',
+    pathname: /\/api\/auth\/sessions$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "session_id": "5d0c1c54-52a0-4f7e-9f0b-6f3a1f0e9b7d",
+              "created_at": "2026-03-01T09:30:00.000Z",
+              "last_used_at": "2026-03-04T18:12:45.120Z",
+              "device_name": "Firefox on Ada's laptop",
+              "is_current": true
+            },
+            {
+              "session_id": "b7e2d4a9-1f36-4c85-a0d7-2e4c6a8b0d1f",
+              "created_at": "2026-03-02T07:14:20.330Z",
+              "last_used_at": "2026-03-04T07:01:58.004Z",
+              "device_name": "Ada's phone",
+              "is_current": false
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "session_id": "0c9a8b7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d",
+              "created_at": "2026-03-01T12:00:03.711Z",
+              "last_used_at": "2026-03-01T12:04:59.250Z",
+              "device_name": null,
+              "is_current": false
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
     },
   },
-  joinSpace: {
-    method: 'PUT',
-    pathname: /\/api\/participations\/(?<space_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
+  listSpaces: {
+    method: 'GET',
+    pathname: /\/api\/spaces$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "title": "Sourdough for beginners",
+              "description": "Starters, hydration, and what to do with the discard.",
+              "visibility": "public",
+              "creator": {
+                "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                "username": "ada",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "participant_count": 14,
+              "tags": [
+                {
+                  "tag_id": 7,
+                  "tag_name": "baking"
+                },
+                {
+                  "tag_id": 12,
+                  "tag_name": "sourdough"
+                }
+              ]
+            },
+            {
+              "space_id": "0195d3c5-6d3e-7f21-b4a9-2c1d0e9f8a7b",
+              "title": "Ovens for bread",
+              "description": "Wood, gas or a cast-iron pot.",
+              "visibility": "public",
+              "creator": {
+                "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+                "username": "grace",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "participant_count": 9,
+              "tags": [
+                {
+                  "tag_id": 7,
+                  "tag_name": "baking"
+                },
+                {
+                  "tag_id": 12,
+                  "tag_name": "sourdough"
+                },
+                {
+                  "tag_id": 31,
+                  "tag_name": "ovens"
+                }
+              ]
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
+          "answered_query": null
+        }
       },
-      "body": {
-        "space": {
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "space_id": "0195d3c8-40f7-7c93-8e5a-3b2c1d0e9f8a",
+              "title": "Rye and patience",
+              "description": "Dense loaves, slow mornings.",
+              "visibility": "public",
+              "creator": {
+                "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+                "username": "noor",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "participant_count": 3,
+              "tags": [
+                {
+                  "tag_id": 7,
+                  "tag_name": "baking"
+                },
+                {
+                  "tag_id": 44,
+                  "tag_name": "rye"
+                }
+              ]
+            }
+          ],
+          "next_cursor": null,
+          "answered_query": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  createSpace: {
+    method: 'POST',
+    pathname: /\/api\/spaces$/,
+    successes: {
+      "success": {
+        "status": 201,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
           "title": "Sourdough for beginners",
           "description": "Starters, hydration, and what to do with the discard.",
@@ -2757,62 +2435,595 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-01T09:31:00.000Z",
           "invitation_code": null,
           "participation": {
-            "joined_at": "2026-03-02T20:15:00.000Z"
+            "joined_at": "2026-03-01T09:31:00.000Z"
           }
-        },
-        "joined_at": "2026-03-02T20:15:00.000Z",
-        "read_until": "2026-03-02T20:15:00.000Z",
-        "last_message_at": "2026-03-02T19:58:02.118Z",
-        "unread_count": 0
+        }
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem38,
       unauthenticated: problem7,
-      removed_from_space: problem58,
-      space_not_found: problem59,
+      space_not_found: problem39,
       request_timeout: problem10,
-      quota_exceeded: problem60,
+      quota_exceeded: problem40,
+      idempotency_key_in_use: problem41,
       body_too_large: problem13,
       unsupported_media_type: problem14,
+      idempotency_key_reused: problem42,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
     },
   },
-  leaveSpace: {
-    method: 'DELETE',
-    pathname: /\/api\/participations\/(?<space_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
+  listParticipations: {
+    method: 'GET',
+    pathname: /\/api\/participations$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "space": {
+                "space_id": "0195d3c7-1b8a-7e64-9c02-8f7e6d5c4b3a",
+                "title": "Night bakers",
+                "description": "",
+                "visibility": "private",
+                "creator": {
+                  "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+                  "username": "noor",
+                  "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+                },
+                "participant_count": 4,
+                "tags": [],
+                "created_at": "2026-03-03T22:40:00.000Z",
+                "invitation_code": null,
+                "participation": {
+                  "joined_at": "2026-03-04T08:02:30.000Z"
+                }
+              },
+              "joined_at": "2026-03-04T08:02:30.000Z",
+              "read_until": "2026-03-04T18:12:45.120Z",
+              "last_message_at": "2026-03-04T18:12:45.120Z",
+              "unread_count": 0
+            },
+            {
+              "space": {
+                "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+                "title": "Sourdough for beginners",
+                "description": "Starters, hydration, and what to do with the discard.",
+                "visibility": "public",
+                "creator": {
+                  "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                  "username": "ada",
+                  "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+                },
+                "participant_count": 14,
+                "tags": [
+                  {
+                    "tag_id": 7,
+                    "tag_name": "baking"
+                  },
+                  {
+                    "tag_id": 12,
+                    "tag_name": "sourdough"
+                  }
+                ],
+                "created_at": "2026-03-01T09:31:00.000Z",
+                "invitation_code": null,
+                "participation": {
+                  "joined_at": "2026-03-01T09:31:00.000Z"
+                }
+              },
+              "joined_at": "2026-03-01T09:31:00.000Z",
+              "read_until": "2026-03-02T20:17:31.004Z",
+              "last_message_at": "2026-03-02T20:19:02.517Z",
+              "unread_count": 1
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
       },
-      "body": {
-        "message": "You have left the space."
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "space": {
+                "space_id": "0195d3c5-6d3e-7f21-b4a9-2c1d0e9f8a7b",
+                "title": "Ovens for bread",
+                "description": "Wood, gas or a cast-iron pot.",
+                "visibility": "public",
+                "creator": {
+                  "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+                  "username": "grace",
+                  "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+                },
+                "participant_count": 9,
+                "tags": [
+                  {
+                    "tag_id": 7,
+                    "tag_name": "baking"
+                  },
+                  {
+                    "tag_id": 12,
+                    "tag_name": "sourdough"
+                  },
+                  {
+                    "tag_id": 31,
+                    "tag_name": "ovens"
+                  }
+                ],
+                "created_at": "2026-02-20T17:05:12.400Z",
+                "invitation_code": null,
+                "participation": {
+                  "joined_at": "2026-03-01T09:30:40.000Z"
+                }
+              },
+              "joined_at": "2026-03-01T09:30:40.000Z",
+              "read_until": "2026-03-01T09:30:40.000Z",
+              "last_message_at": null,
+              "unread_count": 0
+            }
+          ],
+          "next_cursor": null
+        }
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem1,
+      invalid_cursor: problem2,
       unauthenticated: problem7,
-      space_not_found: problem39,
-      creator_cannot_leave: problem61,
+      too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
     },
   },
-  markRead: {
-    method: 'PUT',
-    pathname: /\/api\/participations\/(?<space_id>[^/]+)\/read$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
+  listParticipants: {
+    method: 'GET',
+    pathname: /\/api\/participants$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+                "username": "noor",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "joined_at": "2026-03-02T19:50:11.090Z"
+            },
+            {
+              "user": {
+                "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+                "username": "grace",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "joined_at": "2026-03-01T10:02:17.640Z"
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
       },
-      "body": {
-        "space": {
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                "username": "ada",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "joined_at": "2026-03-01T09:31:00.000Z"
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      space_not_found: problem39,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listRemovals: {
+    method: 'GET',
+    pathname: /\/api\/removals$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
+                "username": "mallory",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "removed_at": "2026-03-03T08:00:00.000Z"
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c3-9f10-7a8b-b3c4-1d2e3f4a5b6c",
+                "username": "ned",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "removed_at": "2026-03-02T21:15:48.300Z"
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      not_space_creator: problem43,
+      space_not_found: problem39,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listMessages: {
+    method: 'GET',
+    pathname: /\/api\/messages$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "author": {
+                "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+                "username": "grace",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "text": "Not at all, but a wetter dough is harder to shape. Start with 70 %.",
+              "word_count": 14,
+              "appreciation_count": 1,
+              "is_appreciated": true,
+              "created_at": "2026-03-02T20:19:02.517Z"
+            },
+            {
+              "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "author": {
+                "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                "username": "ada",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
+              "word_count": 13,
+              "appreciation_count": 2,
+              "is_appreciated": false,
+              "created_at": "2026-03-02T20:17:31.004Z"
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
+          "newer_cursor": "Qm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkFvTtSqHrWcJmZyXuIeLoNaKdGfPbQvRwCsEhTjYnMzUxIkOlPaVgBdFqLtSr",
+          "changed_items": [],
+          "deleted_message_ids": []
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "message_id": "0195d3c9-0e3a-7d58-9f17-4a5b6c7d8e9f",
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "author": {
+                "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+                "username": "noor",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "text": "Welcome! Nobody here bakes without a failure a week.",
+              "word_count": 9,
+              "appreciation_count": 0,
+              "is_appreciated": false,
+              "created_at": "2026-03-02T19:58:02.118Z"
+            },
+            {
+              "message_id": "0195d3c8-fe01-7b6c-8d29-5c6d7e8f9a0b",
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "author": {
+                "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                "username": "ada",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "text": "Hello! I have flour and a jar.",
+              "word_count": 7,
+              "appreciation_count": 1,
+              "is_appreciated": false,
+              "created_at": "2026-03-02T19:51:40.902Z"
+            }
+          ],
+          "next_cursor": null,
+          "newer_cursor": "Qm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkFvTtSqHrWcJmZyXuIeLoNaKdGfPbQvRwCsEhTjYnMzUxIkOlPaVgBdFqLtSr",
+          "changed_items": [],
+          "deleted_message_ids": []
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      space_not_found: problem39,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  sendMessage: {
+    method: 'POST',
+    pathname: /\/api\/messages$/,
+    successes: {
+      "success": {
+        "status": 201,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
+          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+          "author": {
+            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+            "username": "ada",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
+          "word_count": 13,
+          "appreciation_count": 0,
+          "is_appreciated": false,
+          "created_at": "2026-03-02T20:17:31.004Z"
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem44,
+      unauthenticated: problem7,
+      not_a_participant: problem45,
+      space_not_found: problem39,
+      message_not_found: problem46,
+      request_timeout: problem10,
+      idempotency_key_in_use: problem41,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      idempotency_key_reused: problem42,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  searchSpacesByTag: {
+    method: 'GET',
+    pathname: /\/api\/spaces\/tag\/(?<tag>[^/]+)$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": [
+          {
+            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+            "title": "Sourdough for beginners",
+            "description": "Starters, hydration, and what to do with the discard.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+              "username": "ada",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 14,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 12,
+                "tag_name": "sourdough"
+              }
+            ]
+          },
+          {
+            "space_id": "0195d3c5-6d3e-7f21-b4a9-2c1d0e9f8a7b",
+            "title": "Ovens for bread",
+            "description": "Wood, gas or a cast-iron pot.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+              "username": "grace",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 9,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 12,
+                "tag_name": "sourdough"
+              },
+              {
+                "tag_id": 31,
+                "tag_name": "ovens"
+              }
+            ]
+          }
+        ]
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": [
+          {
+            "space_id": "0195d3c8-40f7-7c93-8e5a-3b2c1d0e9f8a",
+            "title": "Rye and patience",
+            "description": "Dense loaves, slow mornings.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+              "username": "noor",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 3,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 44,
+                "tag_name": "rye"
+              }
+            ]
+          }
+        ]
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      not_found: problem47,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  endSession: {
+    method: 'DELETE',
+    pathname: /\/api\/auth\/sessions\/(?<session_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "The session has ended."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem48,
+      unauthenticated: problem7,
+      session_not_found: problem49,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  getSpace: {
+    method: 'GET',
+    pathname: /\/api\/spaces\/(?<space_id>[^/]+)$/,
+    successes: {
+      "creator": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
           "title": "Sourdough for beginners",
           "description": "Starters, hydration, and what to do with the discard.",
@@ -2836,13 +3047,387 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-01T09:31:00.000Z",
           "invitation_code": null,
           "participation": {
-            "joined_at": "2026-03-02T20:15:00.000Z"
+            "joined_at": "2026-03-01T09:31:00.000Z"
           }
+        }
+      },
+      "participant": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
-        "joined_at": "2026-03-02T20:15:00.000Z",
-        "read_until": "2026-03-02T20:17:31.004Z",
-        "last_message_at": "2026-03-02T20:17:31.004Z",
-        "unread_count": 0
+        "body": {
+          "space_id": "0195d3c7-1b8a-7e64-9c02-8f7e6d5c4b3a",
+          "title": "Night bakers",
+          "description": "",
+          "visibility": "private",
+          "creator": {
+            "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+            "username": "noor",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "participant_count": 4,
+          "tags": [],
+          "created_at": "2026-03-03T22:40:00.000Z",
+          "invitation_code": null,
+          "participation": {
+            "joined_at": "2026-03-04T08:02:30.000Z"
+          }
+        }
+      },
+      "visitor": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "space_id": "0195d3c8-40f7-7c93-8e5a-3b2c1d0e9f8a",
+          "title": "Rye and patience",
+          "description": "Dense loaves, slow mornings.",
+          "visibility": "public",
+          "creator": {
+            "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+            "username": "noor",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "participant_count": 3,
+          "tags": [
+            {
+              "tag_id": 7,
+              "tag_name": "baking"
+            },
+            {
+              "tag_id": 44,
+              "tag_name": "rye"
+            }
+          ],
+          "created_at": "2026-01-11T06:12:09.870Z",
+          "invitation_code": null,
+          "participation": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem50,
+      unauthenticated: problem7,
+      space_not_found: problem39,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  updateSpace: {
+    method: 'PATCH',
+    pathname: /\/api\/spaces\/(?<space_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+        },
+        "body": {
+          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+          "title": "Sourdough for everyone",
+          "description": "Starters, hydration, and what to do with the discard.",
+          "visibility": "public",
+          "creator": {
+            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+            "username": "ada",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "participant_count": 14,
+          "tags": [
+            {
+              "tag_id": 7,
+              "tag_name": "baking"
+            },
+            {
+              "tag_id": 12,
+              "tag_name": "sourdough"
+            }
+          ],
+          "created_at": "2026-03-01T09:31:00.000Z",
+          "invitation_code": null,
+          "participation": {
+            "joined_at": "2026-03-01T09:31:00.000Z"
+          }
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem51,
+      unauthenticated: problem7,
+      not_space_creator: problem43,
+      space_not_found: problem39,
+      request_timeout: problem10,
+      space_cannot_become_public: problem52,
+      quota_exceeded: problem53,
+      precondition_failed: problem54,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  deleteSpace: {
+    method: 'DELETE',
+    pathname: /\/api\/spaces\/(?<space_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "The space and its messages have been deleted."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem50,
+      unauthenticated: problem7,
+      not_space_creator: problem43,
+      space_not_found: problem39,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  renewInvitationCode: {
+    method: 'POST',
+    pathname: /\/api\/spaces\/(?<space_id>[^/]+)\/invitation-code$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+          "title": "Sourdough for beginners",
+          "description": "Starters, hydration, and what to do with the discard.",
+          "visibility": "private",
+          "creator": {
+            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+            "username": "ada",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "participant_count": 14,
+          "tags": [
+            {
+              "tag_id": 7,
+              "tag_name": "baking"
+            },
+            {
+              "tag_id": 12,
+              "tag_name": "sourdough"
+            }
+          ],
+          "created_at": "2026-03-01T09:31:00.000Z",
+          "invitation_code": "h5Jm0b2ZyqTz8kYx4nV9Rw",
+          "participation": {
+            "joined_at": "2026-03-01T09:31:00.000Z"
+          }
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem50,
+      unauthenticated: problem7,
+      not_space_creator: problem43,
+      space_not_found: problem39,
+      space_is_public: problem55,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  getParticipation: {
+    method: 'GET',
+    pathname: /\/api\/participations\/(?<space_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "space": {
+            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+            "title": "Sourdough for beginners",
+            "description": "Starters, hydration, and what to do with the discard.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+              "username": "ada",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 14,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 12,
+                "tag_name": "sourdough"
+              }
+            ],
+            "created_at": "2026-03-01T09:31:00.000Z",
+            "invitation_code": null,
+            "participation": {
+              "joined_at": "2026-03-02T20:15:00.000Z"
+            }
+          },
+          "joined_at": "2026-03-02T20:15:00.000Z",
+          "read_until": "2026-03-03T07:02:11.310Z",
+          "last_message_at": "2026-03-04T18:12:45.120Z",
+          "unread_count": 3
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem50,
+      unauthenticated: problem7,
+      participation_not_found: problem56,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  joinSpace: {
+    method: 'PUT',
+    pathname: /\/api\/participations\/(?<space_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "space": {
+            "space_id": "0195d3c7-1b8a-7e64-9c02-8f7e6d5c4b3a",
+            "title": "Night bakers",
+            "description": "",
+            "visibility": "private",
+            "creator": {
+              "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+              "username": "noor",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 4,
+            "tags": [],
+            "created_at": "2026-03-03T22:40:00.000Z",
+            "invitation_code": null,
+            "participation": {
+              "joined_at": "2026-03-04T08:02:30.000Z"
+            }
+          },
+          "joined_at": "2026-03-04T08:02:30.000Z",
+          "read_until": "2026-03-04T08:02:30.000Z",
+          "last_message_at": "2026-03-04T07:58:02.118Z",
+          "unread_count": 0
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem57,
+      unauthenticated: problem7,
+      removed_from_space: problem58,
+      space_not_found: problem59,
+      request_timeout: problem10,
+      quota_exceeded: problem60,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  leaveSpace: {
+    method: 'DELETE',
+    pathname: /\/api\/participations\/(?<space_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "You have left the space."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem50,
+      unauthenticated: problem7,
+      space_not_found: problem39,
+      creator_cannot_leave: problem61,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  markRead: {
+    method: 'PUT',
+    pathname: /\/api\/participations\/(?<space_id>[^/]+)\/read$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "space": {
+            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+            "title": "Sourdough for beginners",
+            "description": "Starters, hydration, and what to do with the discard.",
+            "visibility": "public",
+            "creator": {
+              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+              "username": "ada",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 14,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 12,
+                "tag_name": "sourdough"
+              }
+            ],
+            "created_at": "2026-03-01T09:31:00.000Z",
+            "invitation_code": null,
+            "participation": {
+              "joined_at": "2026-03-02T20:15:00.000Z"
+            }
+          },
+          "joined_at": "2026-03-02T20:15:00.000Z",
+          "read_until": "2026-03-02T20:17:31.004Z",
+          "last_message_at": "2026-03-02T20:17:31.004Z",
+          "unread_count": 0
+        }
       }
     },
     problems: {
@@ -2863,27 +3448,29 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   getMessage: {
     method: 'GET',
     pathname: /\/api\/messages\/(?<message_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "author": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
-        "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
-        "word_count": 13,
-        "appreciation_count": 2,
-        "is_appreciated": false,
-        "created_at": "2026-03-02T20:17:31.004Z"
+        "body": {
+          "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
+          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+          "author": {
+            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+            "username": "ada",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
+          "word_count": 13,
+          "appreciation_count": 2,
+          "is_appreciated": false,
+          "created_at": "2026-03-02T20:17:31.004Z"
+        }
       }
     },
     problems: {
@@ -2899,13 +3486,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   deleteMessage: {
     method: 'DELETE',
     pathname: /\/api\/messages\/(?<message_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "The message has been deleted."
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "The message has been deleted."
+        }
       }
     },
     problems: {
@@ -2921,24 +3510,26 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   appreciateMessage: {
     method: 'PUT',
     pathname: /\/api\/messages\/(?<message_id>[^/]+)\/appreciation$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "author": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
         },
-        "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
-        "word_count": 13,
-        "appreciation_count": 2,
-        "is_appreciated": true,
-        "created_at": "2026-03-02T20:17:31.004Z"
+        "body": {
+          "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
+          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+          "author": {
+            "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+            "username": "grace",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "text": "Not at all, but a wetter dough is harder to shape. Start with 70 %.",
+          "word_count": 14,
+          "appreciation_count": 1,
+          "is_appreciated": true,
+          "created_at": "2026-03-02T20:19:02.517Z"
+        }
       }
     },
     problems: {
@@ -2955,24 +3546,26 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   withdrawAppreciation: {
     method: 'DELETE',
     pathname: /\/api\/messages\/(?<message_id>[^/]+)\/appreciation$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
-        "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-        "author": {
-          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-          "username": "ada",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
         },
-        "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
-        "word_count": 13,
-        "appreciation_count": 1,
-        "is_appreciated": false,
-        "created_at": "2026-03-02T20:17:31.004Z"
+        "body": {
+          "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
+          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+          "author": {
+            "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+            "username": "grace",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "text": "Not at all, but a wetter dough is harder to shape. Start with 70 %.",
+          "word_count": 14,
+          "appreciation_count": 0,
+          "is_appreciated": false,
+          "created_at": "2026-03-02T20:19:02.517Z"
+        }
       }
     },
     problems: {
@@ -2987,20 +3580,22 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   getUser: {
     method: 'GET',
     pathname: /\/api\/users\/(?<user_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-        "username": "ada",
-        "bio": "Bakes on Sundays, argues about commas the rest of the week.",
-        "profile_picture": "http://127.0.0.1:3000/avatars/default.webp",
-        "created_at": "2026-03-01T09:30:00.000Z"
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+          "username": "ada",
+          "bio": "Bakes on Sundays, argues about commas the rest of the week.",
+          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp",
+          "created_at": "2026-03-01T09:30:00.000Z"
+        }
       }
     },
     problems: {
@@ -3016,41 +3611,76 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   listUserSpaces: {
     method: 'GET',
     pathname: /\/api\/users\/(?<user_id>[^/]+)\/spaces$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json",
-        "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
-        "RateLimit-Limit": "200",
-        "RateLimit-Remaining": "199",
-        "RateLimit-Reset": "1"
-      },
-      "body": {
-        "items": [
-          {
-            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
-            "title": "Sourdough for beginners",
-            "description": "Starters, hydration, and what to do with the discard.",
-            "visibility": "public",
-            "creator": {
-              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
-              "username": "ada",
-              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
-            },
-            "participant_count": 14,
-            "tags": [
-              {
-                "tag_id": 7,
-                "tag_name": "baking"
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "space_id": "0195d3c8-93bd-7a12-a6f4-6e5d4c3b2a19",
+              "title": "Pickles and other jars",
+              "description": "Salt, time and the right lid.",
+              "visibility": "public",
+              "creator": {
+                "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                "username": "ada",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
               },
-              {
-                "tag_id": 12,
-                "tag_name": "sourdough"
-              }
-            ]
-          }
-        ],
-        "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+              "participant_count": 2,
+              "tags": [
+                {
+                  "tag_id": 58,
+                  "tag_name": "fermentation"
+                }
+              ]
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+              "title": "Sourdough for beginners",
+              "description": "Starters, hydration, and what to do with the discard.",
+              "visibility": "public",
+              "creator": {
+                "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                "username": "ada",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "participant_count": 14,
+              "tags": [
+                {
+                  "tag_id": 7,
+                  "tag_name": "baking"
+                },
+                {
+                  "tag_id": 12,
+                  "tag_name": "sourdough"
+                }
+              ]
+            }
+          ],
+          "next_cursor": null
+        }
       }
     },
     problems: {
@@ -3067,13 +3697,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   reportSpace: {
     method: 'PUT',
     pathname: /\/api\/reports\/spaces\/(?<space_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "The operator of this server will review your report."
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "The operator of this server will review your report."
+        }
       }
     },
     problems: {
@@ -3093,13 +3725,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   reportMessage: {
     method: 'PUT',
     pathname: /\/api\/reports\/messages\/(?<message_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "The operator of this server will review your report."
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "The operator of this server will review your report."
+        }
       }
     },
     problems: {
@@ -3119,18 +3753,20 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   removeParticipant: {
     method: 'PUT',
     pathname: /\/api\/removals\/(?<space_id>[^/]+)\/(?<user_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "user": {
-          "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
-          "username": "mallory",
-          "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
         },
-        "removed_at": "2026-03-03T08:00:00.000Z"
+        "body": {
+          "user": {
+            "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
+            "username": "mallory",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "removed_at": "2026-03-03T08:00:00.000Z"
+        }
       }
     },
     problems: {
@@ -3149,13 +3785,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
   undoRemoval: {
     method: 'DELETE',
     pathname: /\/api\/removals\/(?<space_id>[^/]+)\/(?<user_id>[^/]+)$/,
-    success: {
-      "status": 200,
-      "headers": {
-        "Content-Type": "application/json"
-      },
-      "body": {
-        "message": "The user can join the space again."
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json"
+        },
+        "body": {
+          "message": "The user can join the space again."
+        }
       }
     },
     problems: {

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../generated/types.gen.ts';
-import { contract } from '../server/contract.ts';
+import { contract, findOperation } from '../server/contract.ts';
 import type { Pointer } from '../server/errors.ts';
 import { HttpProblem, invalidValues, notFound } from '../server/http/problems.ts';
 import { escapePointer } from '../server/text/storable.ts';
 import { readBody } from './bodies.ts';
+import { hasResponse, noSuchResponse } from './next-responses.ts';
 import { openPrism, type Selection, type Violation } from './prism.ts';
 
 /** A response to send. */
@@ -39,7 +40,12 @@ export async function openExamples(baseUrl: string) {
     if (url === null) throw notFound();
     const body = selection ? undefined : await readBody(incoming);
     const request = { method, url, authorization, body };
-    const response = await askPrism(request, selection).catch((error) => {
+    // Every list has two pages.
+    const lastPage = { example: 'last' };
+    const operation = findOperation(method, url.pathname);
+    const isLastPage = url.searchParams.has('cursor') && hasResponse(operation, lastPage);
+    const selected = selection ?? (isLastPage ? lastPage : {});
+    const response = await askPrism(request, selected, selection === undefined).catch((error) => {
       throw problemOf(error, selection);
     });
     const { status, violations } = response;
@@ -53,24 +59,17 @@ export async function openExamples(baseUrl: string) {
     const headers = new Headers(response.headers);
     const { request_id: requestId } = response.body as Partial<Problem>;
     if (requestId !== undefined) headers.set('x-request-id', requestId);
-    // Every list has two pages. Otherwise, a client that reads all pages would never end.
-    if (url.searchParams.has('cursor')) headers.delete('link');
-    const page = response.body as { next_cursor?: string | null };
-    if (page.next_cursor !== undefined) page.next_cursor = cursorIn(headers.get('link'));
+    if (selected.example === 'last') headers.delete('link');
     const after = url.searchParams.get('after');
     if (after !== null && status === 200) {
       // Nothing happens in the examples. Otherwise, a client that follows a space would repeat its request at once.
-      Object.assign(page, { items: [], next_cursor: null, newer_cursor: after });
+      Object.assign(response.body as object, { items: [], next_cursor: null, newer_cursor: after });
       headers.delete('link');
       await sleep(1000 * Number(url.searchParams.get('wait')));
     }
     if (url.searchParams.get('as_typed') === 'true') headers.delete('answered-query');
     return { status, headers: Object.fromEntries(headers), body: JSON.stringify(response.body) };
   };
-}
-
-function cursorIn(link: string | null): string | null {
-  return /[?&]cursor=([\w-]+)/.exec(link ?? '')?.[1] ?? null;
 }
 
 /** @param error an error of Prism, whose name is a URL */
@@ -83,9 +82,7 @@ function problemOf(error: Error & { detail?: string }, selection?: Selection): E
     return new HttpProblem('invalid_request', 'The path is not valid percent-encoded UTF-8.');
   }
   if (selection === undefined) return error;
-  const { code, example } = selection;
-  const response = `code=${code}${example === undefined ? '' : `, example=${example}`}`;
-  return new HttpProblem('invalid_request', `The operation has no response with ${response}.`);
+  return noSuchResponse(selection);
 }
 
 /** Converts an error in a request to the notation of the contract. */

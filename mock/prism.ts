@@ -3,8 +3,8 @@ import { pino } from 'pino';
 
 /** An example of a response in the contract. */
 export interface Selection {
-  /** The HTTP status, named as in `Prefer: code=409`. */
-  code: number;
+  /** The HTTP status, named as in `Prefer: code=409`. By default, the one of success. */
+  code?: number;
   /** Name of the example, if the response has several. */
   example?: string | undefined;
 }
@@ -35,8 +35,8 @@ const config = {
 const mock = { dynamic: false };
 
 /**
- * Returns a function that responds with the selected example, whatever the request is. Without a selection, it checks
- * the request, and responds with the example of success or of an error.
+ * Returns a function that responds with an example. If it checks the request, and the request is invalid, the example is
+ * one of an error.
  *
  * It throws an error of Prism if the contract does not have the path, the method or the selected example.
  */
@@ -49,7 +49,11 @@ export async function openPrism(contract: object) {
     { logger: logger as unknown as Parameters<typeof createInstance>[1]['logger'] },
   );
 
-  return async ({ method, url, authorization, body }: PrismRequest, selection?: Selection) => {
+  return async (
+    { method, url, authorization, body }: PrismRequest,
+    { code, example }: Selection,
+    isChecked: boolean,
+  ) => {
     // Prism takes an empty value for a missing one.
     const query = [...url.searchParams].map(([name, value]) => [name, value || ' ']);
     const request = {
@@ -63,11 +67,10 @@ export async function openPrism(contract: object) {
       },
       body: body?.content,
     };
-    const { code, example } = selection ?? {};
     const result = await prism.request(request, operations, {
       ...config,
-      checkSecurity: selection === undefined,
-      validateRequest: selection === undefined,
+      checkSecurity: isChecked,
+      validateRequest: isChecked,
       mock: { ...mock, ...(code && { code }), ...(example && { exampleKey: example }) },
     })();
     if (result._tag === 'Left') throw result.left;

@@ -20,7 +20,11 @@ const USAGE = `Usage: ${isPackaged ? 'space-service-mock' : 'npm run mock --'} [
 Headers of requests, in both modes:
   Prefer: code=409                        Respond with the example of this status
   Prefer: code=409, example=email_taken   Respond with one of several examples of this status
-  Prefer: delay-ms=1500                   Wait before the response, at most 20,000 ms`;
+  Prefer: delay-ms=1500                   Wait before the response, at most 20,000 ms
+
+For a request to which you cannot add headers, send Prefer before it:
+  POST /__next/sendMessage                Applies Prefer to the next request of this operationId
+  POST /__reset                           Forgets such preferences, and restores the data of --stateful`;
 
 // Without a listener, a signal would end the process without its exit handlers, which delete the data of --stateful.
 // Not with `once`, because Ctrl+C causes two signals: one from the terminal and one from npm. A closed terminal sends
@@ -107,6 +111,7 @@ function describeMock(url: string): string {
   curl -w '\\n' -H 'Authorization: Bearer any' -H 'Prefer: code=503' ${url}/api/profile/me     # any documented status
   curl -w '\\n' -H 'Prefer: code=409, example=email_taken' -X POST ${url}/api/auth/register    # one of several examples
   curl -w '\\n' -H 'Prefer: delay-ms=1500' '${url}/api/spaces/search?q=bread'                  # a slow response
+  curl -X POST -H 'Prefer: code=503' ${url}/__next/sendMessage     # the next response of an operation
 `;
 }
 

@@ -5,11 +5,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
-import { contractFor, contractTextFor } from '../server/contract.ts';
+import { contractFor, contractTextFor, findOperation } from '../server/contract.ts';
 import { corsHeaders, preflightHeaders } from '../server/http/cors-headers.ts';
 import { HttpProblem, problemDocument } from '../server/http/problems.ts';
 import { type Examples, type MockResponse, openExamples } from './examples.ts';
-import type { Selection } from './prism.ts';
+import { type NextResponses, openNextResponses, type Preferences } from './next-responses.ts';
 
 export interface MockOptions {
   host: string;
@@ -42,9 +42,10 @@ export async function startMock({ host, port, isStateful }: MockOptions): Promis
     // The packages of the server are loaded only when needed. In the npm package, they are optional.
     isStateful ? import('#stateful-mock').then((module) => module.openApplication(url)) : undefined,
   ]);
+  const nextResponses = openNextResponses();
   server.on('request', async (incoming, outgoing) => {
     try {
-      await handle(url, incoming, outgoing, ...(await starting));
+      await handle(url, incoming, outgoing, nextResponses, ...(await starting));
     } catch (error) {
       // The client has disconnected during its upload.
       if (incoming.socket.destroyed) return;
@@ -66,18 +67,26 @@ async function handle(
   baseUrl: string,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
+  nextResponses: NextResponses,
   respond: Examples,
   application: Application | undefined,
 ): Promise<void> {
-  const { method, url = '', headers } = incoming;
-  const { selection, delayMs } = readPreferences(headers.prefer?.toString());
+  const { method = '', url = '', headers } = incoming;
+  const preferences = readPreferences(headers.prefer?.toString());
+  if (method === 'POST' && url.startsWith('/__next/')) {
+    nextResponses.add(url.slice('/__next/'.length), preferences);
+    return send(outgoing, { status: 204, headers: {}, body: '' });
+  }
+  if (method === 'POST' && url === '/__reset') {
+    nextResponses.clear();
+    await application?.reset();
+    return send(outgoing, { status: 204, headers: {}, body: '' });
+  }
+  const operation = findOperation(method, url.replace(/\?.*/s, ''));
+  const { selection, delayMs } = nextResponses.take(operation?.operationId) ?? preferences;
   await sleep(delayMs);
   // The client has disconnected during the delay.
   if (incoming.socket.destroyed) return;
-  if (application && method === 'POST' && url === '/__reset') {
-    await application.reset();
-    return send(outgoing, { status: 204, headers: {}, body: '' });
-  }
   if (application && selection === undefined) return application.handle(incoming, outgoing);
   if (method === 'OPTIONS') {
     return send(outgoing, { status: 204, headers: preflightHeaders('*', headers), body: '' });
@@ -94,7 +103,7 @@ async function handle(
 }
 
 /** Reads the header `Prefer` (RFC 7240). Ignores other preferences and invalid values. */
-function readPreferences(header = ''): { selection: Selection | undefined; delayMs: number } {
+function readPreferences(header = ''): Preferences {
   const read = (name: string) =>
     new RegExp(`(?:^|,)\\s*${name}\\s*=\\s*"?([\\w-]+)`, 'i').exec(header)?.[1];
   const code = Number(read('code'));

@@ -17,7 +17,7 @@ export interface DeclaredResponse {
   schema?: object;
 }
 
-/** Every response declared in the contract, once per example. */
+/** Every response declared in the contract; errors once per example. */
 export const declaredResponses: readonly DeclaredResponse[] = operations.flatMap((operation) =>
   Object.entries(operation.responses).flatMap(([status, { content }]): DeclaredResponse[] => {
     if (!content) return [withoutBody(operation, status)];
@@ -49,6 +49,10 @@ function withoutBody(operation: Operation, status: string): DeclaredResponse {
 }
 
 function examplesOf({ example, examples }: Media): [string, { code?: string }][] {
-  if (!examples) return [['only', { ...example }]];
-  return Object.entries(examples).map(([name, { value }]) => [name, value]);
+  const named = Object.entries(examples ?? {}).map(([name, { value }]): [string, object] => [
+    name,
+    value,
+  ]);
+  // Examples of success have no code. They show other data, not other responses.
+  return named.some(([, value]) => 'code' in value) ? named : [['only', { ...example }]];
 }

@@ -14,7 +14,7 @@ import {
 import { fixture, handlers, http } from '../../client/msw.ts';
 import { examples } from '../../generated/examples.gen.ts';
 import * as zod from '../../generated/zod.gen.ts';
-import { operations } from '../../server/contract.ts';
+import { type Operation, operations } from '../../server/contract.ts';
 import { exampleRequest } from '../support/requests.ts';
 
 const baseUrl = 'https://spaces.example.org/v1';
@@ -29,9 +29,9 @@ test.each(operations)(
   async (operation) => {
     const { url, init } = exampleRequest(operation);
     const response = await fetch(baseUrl + url, init);
-    const { success } = examples[operation.operationId as keyof typeof examples];
-    expect(response.status).toBe(success.status);
-    expect(await response.json()).toEqual(success.body);
+    const [success] = successesOf(operation);
+    expect(response.status).toBe(success?.status);
+    expect(await response.json()).toEqual(success?.body);
   },
 );
 
@@ -97,19 +97,35 @@ test('http.respond simulates a failed network', async () => {
   expect(error?.status).toBeNull();
 });
 
-test('every list ends', async () => {
-  const query = { space_id: 's' };
-  let count = 0;
-  const all = pages((cursor) => listMessages({ client, query: { ...query, cursor } }));
-  for await (const _ of all) count += 1;
-  expect(count).toBe(2);
+test('every list has two pages with different items', async () => {
+  const ids = (items: { message_id: string }[]) => items.map(({ message_id }) => message_id);
+  const found: string[] = [];
+  const all = pages((cursor) => listMessages({ client, query: { space_id: 's', cursor } }));
+  for await (const items of all) found.push(...ids(items));
+  expect(found).toEqual([
+    ...ids(fixture('listMessages').items),
+    ...ids(fixture('listMessages', 'last').items),
+  ]);
+  expect(new Set(found).size).toBe(4);
+});
+
+test('fixture returns one of several examples', () => {
+  expect(fixture('getSpace', 'participant')).toMatchObject({ visibility: 'private' });
+  expect(fixture('getSpace')).toEqual(fixture('getSpace', 'creator'));
+  // @ts-expect-error the operation has no such example
+  expect(() => fixture('getSpace', 'last')).toThrow('getSpace has no example last.');
 });
 
 test.each(operations)('the Zod schemas accept the examples of $operationId', (operation) => {
   const name = `z${operation.operationId[0]?.toUpperCase()}${operation.operationId.slice(1)}`;
   const schemas: Record<string, { parse(value: unknown): unknown }> = zod;
-  const { body } = examples[operation.operationId as keyof typeof examples].success;
-  expect(schemas[`${name}Response`]?.parse(body)).toEqual(body);
+  for (const { body } of successesOf(operation)) {
+    expect(schemas[`${name}Response`]?.parse(body)).toEqual(body);
+  }
   const { example } = operation.requestBody?.content['application/json'] ?? {};
   if (example) expect(schemas[`${name}Body`]?.parse(example)).toEqual(example);
 });
+
+function successesOf({ operationId }: Operation) {
+  return Object.values(examples[operationId as keyof typeof examples].successes);
+}

@@ -40,20 +40,32 @@ describe('The mock server', () => {
 
   const lists = operations.filter((operation) => inputNamesOf(operation).includes('limit'));
   test.each(lists.map((operation) => exampleRequest(operation).url))(
-    'serves two pages of %s',
+    'serves two pages of %s, with different items',
     async (path) => {
       const first = await request(path);
       expect(first.status).toBe(200);
-      const second = await request(first.next as string);
+      const [, cursor = ''] = /[?&]cursor=([\w-]+)/.exec(first.next ?? '') ?? [];
+      const second = await request(`${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`);
       expect(second).toMatchObject({ status: 200, next: undefined });
 
-      const cursor = first.body.next_cursor;
-      if (cursor === undefined) return;
-      expect(first.next).toContain(`cursor=${cursor}`);
-      const last = await request(`${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`);
-      expect(last).toMatchObject({ status: 200, next: undefined, body: { next_cursor: null } });
+      const isArray = Array.isArray(first.body);
+      expect(first.body.next_cursor).toBe(isArray ? undefined : cursor);
+      expect(second.body.next_cursor).toBe(isArray ? undefined : null);
+      const keys = [first, second].flatMap(({ body }) => (isArray ? body : body.items).map(keyOf));
+      expect(keys.length).toBeGreaterThan(1);
+      expect(new Set(keys).size).toBe(keys.length);
     },
   );
+
+  /** Returns the id of an item, as a list of components has it as a key. */
+  const keyOf = (item: Record<string, object>): unknown => {
+    const [[name, id] = []] = Object.entries(item);
+    return name === 'space' || name === 'user' ? keyOf(id as Record<string, object>) : id;
+  };
+
+  test('ignores a cursor if the operation is not a list', async () => {
+    expect((await request('/api/profile/me?cursor=any')).status).toBe(200);
+  });
 
   test('returns the same examples as the handlers for Mock Service Worker', async () => {
     for (const operation of operations) {
@@ -206,9 +218,56 @@ describe('The mock server', () => {
     expect(mock.output()).toBe(mock.stdout());
   });
 
-  test('has no reset, because it stores nothing', async () => {
-    expect((await request('/__reset', { method: 'POST' })).status).toBe(404);
+  const setNext = async (operation: string, prefer: string) => {
+    const init = { method: 'POST', headers: { prefer } };
+    const response = await fetch(`${url}/__next/${operation}`, init);
+    const text = await response.text();
+    return { status: response.status, detail: text && JSON.parse(text).detail };
+  };
+  const statusOfProfile = async () => (await request('/api/profile/me')).status;
+
+  test('applies preferences to the next requests of one operation, in their order', async () => {
+    await setNext('getProfile', 'code=503');
+    expect(await setNext('getProfile', 'code=429, delay-ms=300')).toEqual({
+      status: 204,
+      detail: '',
+    });
+    expect((await request('/api/spaces')).status).toBe(200);
+    expect(await statusOfProfile()).toBe(503);
+    const startedAt = performance.now();
+    expect(await statusOfProfile()).toBe(429);
+    expect(performance.now() - startedAt).toBeGreaterThan(290);
+    expect(await statusOfProfile()).toBe(200);
   });
+
+  test('forgets the preferences for next requests on POST /__reset', async () => {
+    await setNext('getProfile', 'code=503');
+    expect((await fetch(`${url}/__reset`, { method: 'POST' })).status).toBe(204);
+    expect(await statusOfProfile()).toBe(200);
+  });
+
+  test.each([
+    ['getProfile', 'code=418', 400, 'The operation has no response with code=418.'],
+    [
+      'register',
+      'code=409, example=phone',
+      400,
+      'The operation has no response with code=409, example=phone.',
+    ],
+    [
+      'getProfile',
+      'status=503',
+      400,
+      'The header Prefer must contain code=STATUS or delay-ms=MILLISECONDS.',
+    ],
+    ['unknown', 'code=503', 404, 'The path does not exist.'],
+  ])(
+    'rejects the next response of %s with Prefer: %s',
+    async (operation, prefer, status, detail) => {
+      expect(await setNext(operation, prefer)).toEqual({ status, detail });
+      expect(await statusOfProfile()).toBe(200);
+    },
+  );
 });
 
 describe('With --stateful, the mock server', () => {
@@ -277,6 +336,22 @@ describe('With --stateful, the mock server', () => {
     const prefer = { ...headers, prefer: 'code=503' };
     expect(await statusOf('DELETE', '/api/profile/account', prefer)).toBe(503);
     expect(await statusOf('GET', '/api/profile/me', headers)).toBe(200);
+  });
+
+  test('returns the next response that a page of another origin has set', async () => {
+    const headers = { origin: 'https://app.example', prefer: 'code=503' };
+    const preflight = await fetch(`${url}/__next/sendMessage`, {
+      method: 'OPTIONS',
+      headers: {
+        origin: headers.origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'prefer',
+      },
+    });
+    expect(preflight.headers.get('access-control-allow-headers')).toBe('prefer');
+    expect(await statusOf('POST', '/__next/listSpaces', headers)).toBe(204);
+    expect(await statusOf('GET', '/api/spaces')).toBe(503);
+    expect(await statusOf('GET', '/api/spaces')).toBe(200);
   });
 
   test('waits as long as Prefer: delay-ms requests', async () => {
@@ -396,7 +471,7 @@ test('prints its options and headers with --help', async () => {
   await using mock = start('--help');
   const { code, stdout, stderr } = await mock.result;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  for (const text of ['--stateful', '--host', '--port', 'Prefer: code=', 'Prefer: delay-ms=']) {
+  for (const text of ['--stateful', '--port', 'Prefer: code=', 'delay-ms=', '/__next/']) {
     expect(stdout).toContain(text);
   }
 });
