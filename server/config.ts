@@ -12,8 +12,6 @@ export interface Config {
   dataDir: string;
   /** URL of a PostgreSQL database. Null for the SQLite file in `dataDir`. */
   databaseUrl: string | null;
-  /** URL of a read replica of `databaseUrl`, if any. */
-  databaseReadUrl: string | null;
   /** Base URL of avatars, without a trailing slash. */
   avatarBaseUrl: string;
   /** Null for the folder `avatars` in `dataDir`. */
@@ -111,12 +109,11 @@ export function readConfig(env: Environment): Config {
     'must be * or a comma-separated list of origins such as https://app.example.org',
   );
   const databaseUrl = readDatabaseUrl(env, 'DATABASE_URL');
-  const databaseReadUrl = readDatabaseUrl(env, 'DATABASE_READ_URL');
-  if (databaseReadUrl !== null && databaseUrl === null) {
+  if (env.DATABASE_READ_URL) {
     throw new ConfigError(
       'DATABASE_READ_URL',
-      withoutPassword(databaseReadUrl),
-      'needs DATABASE_URL',
+      withoutPassword(env.DATABASE_READ_URL),
+      'searches no longer read from PostgreSQL, but from a copy of the search index in DATA_DIR; remove this setting',
     );
   }
   const hasRateLimits = oneOf('RATE_LIMITS', ['on', 'off'], 'on') === 'on';
@@ -130,7 +127,6 @@ export function readConfig(env: Environment): Config {
     publicUrl,
     dataDir: resolve(text('DATA_DIR', './data')),
     databaseUrl,
-    databaseReadUrl,
     avatarBaseUrl: url('CDN_URL', `${publicUrl}/avatars`),
     avatarBucket: readAvatarBucket(env),
     workers: integer('WORKERS', 1, 1, 64),

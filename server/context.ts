@@ -11,6 +11,8 @@ import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Followers, openFollowers } from './messages/followers.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
+import { refreshDictionary } from './search/dictionary/dictionary.ts';
+import { indexer } from './search/documents.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
 import { type OutageLog, openOutageLog } from './system/outage-log.ts';
@@ -130,13 +132,16 @@ export async function openServiceDatabase(
     prepare: (engine) =>
       updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index')),
   };
-  return openDatabase(config, {
+  const engine = await openDatabase(config, {
     ...(runsMaintenance && maintenanceOptions),
     runsMaintenance,
     tasksModule,
     stopDeadline,
-    onReplicaUnusable: (err) =>
-      log.warn({ err }, 'searches read from DATABASE_URL until DATABASE_READ_URL can be used'),
-    onReplicaUsable: () => log.info('searches read from DATABASE_READ_URL again'),
+    indexer,
+    onIndexRepair: (reason) => log.warn({ reason }, 'repairing the copy of the search index'),
+    onIndexProgress: (spaces) => log.info({ spaces }, 'building the copy of the search index'),
   });
+  // A new copy of the search index has none.
+  if (runsMaintenance) await refreshDictionary(engine.searchIndex.engine);
+  return engine;
 }

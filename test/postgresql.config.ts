@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
 import { shared } from './support/vitest-options.ts';
 
-/** The tests of the API, the search and the export format, on PostgreSQL, and those that compare it with SQLite. */
+/** The tests of the API and of import and export on PostgreSQL, and those that compare it with SQLite. */
 export default defineConfig({
   test: {
     ...shared,
-    include: ['test/{api,conformance,import-export,search}/**/*.test.ts'],
+    include: ['test/{api,conformance,import-export}/**/*.test.ts'],
     globalSetup: ['test/support/postgresql-setup.ts'],
     setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },

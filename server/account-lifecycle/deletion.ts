@@ -61,8 +61,8 @@ async function eraseAccountRows(
   userPk: number,
   maxMs: number,
 ): Promise<void> {
-  await hideSpaces(trx, 'creator_pk', userPk);
-  await endParticipations(trx, userPk);
+  await hideSpaces(engine, trx, 'creator_pk', userPk);
+  await endParticipations(engine, trx, userPk);
   await hideUser(trx, userPk);
   // Maintenance waits until no rows are left to erase.
   await engine.requestPurge(trx);
@@ -72,14 +72,23 @@ async function eraseAccountRows(
 /**
  * Deletes a user's participations. Enqueues the spaces for a later update of the search order, which can take long.
  */
-async function endParticipations(trx: DatabaseTransaction, userPk: number): Promise<void> {
+async function endParticipations(
+  { searchIndex }: Engine,
+  trx: DatabaseTransaction,
+  userPk: number,
+): Promise<void> {
   const current = sql`SELECT space_pk FROM participations
     WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;
   await sql`UPDATE spaces SET participant_count = participant_count - 1 WHERE pk IN (${current})`.execute(
     trx,
   );
-  await sql`INSERT INTO spaces_to_move (space_pk) SELECT space_pk FROM public_spaces
-    WHERE space_pk IN (${current}) ON CONFLICT DO NOTHING`.execute(trx);
+  if (searchIndex.record) {
+    const { rows } = await sql<{ space_pk: number }>`${current}`.execute(trx);
+    await searchIndex.record(trx, { spacePks: rows.map(({ space_pk }) => space_pk), omit: true });
+  } else {
+    await sql`INSERT INTO spaces_to_move (space_pk) SELECT space_pk FROM public_spaces
+      WHERE space_pk IN (${current}) ON CONFLICT DO NOTHING`.execute(trx);
+  }
   await trx.deleteFrom('participations').where('user_pk', '=', userPk).execute();
 }
 

@@ -2,9 +2,7 @@ import { findAccount } from '../accounts/account.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
-import { indexSpace } from '../search/documents.ts';
-
-// Suspensions are rare, so a conflict with another change of the search index is retried instead of prevented.
+import { indexSpaces } from '../search/documents.ts';
 
 /**
  * Suspends an account: ends its sessions, and hides its profile and the spaces that it created. For the operator.
@@ -63,5 +61,9 @@ async function indexSpacesOf(
     // The index must not contain deleted spaces again: erasing their rows would fail.
     .where(isLiveSpace('pk'))
     .execute();
-  for (const { pk } of spaces) await indexSpace(engine, trx, pk);
+  await indexSpaces(
+    engine,
+    trx,
+    spaces.map(({ pk }) => pk),
+  );
 }

@@ -1,4 +1,5 @@
-import type { Database, DatabaseTransaction } from './schema.ts';
+import type { Position } from '../pagination.ts';
+import type { Database, DatabaseTransaction, PublicSpaces } from './schema.ts';
 import type { WordIndex } from './word-index.ts';
 
 export type { Database, DatabaseTransaction } from './schema.ts';
@@ -8,12 +9,7 @@ export interface Engine {
   /** For writes and reads. Reads see every committed write. */
   db: Database;
   wordIndex: WordIndex;
-  /**
-   * Runs `read` on a snapshot of the read replica, if its `search_revision` has reached `minRevision`. Otherwise runs
-   * it on `db`.
-   * @param read must query only its parameter. Runs again on `db` if the replica fails.
-   */
-  readOnReplica<T>(minRevision: number, read: (db: Database) => Promise<T>): Promise<T>;
+  searchIndex: SearchIndex;
   /**
    * Requests that maintenance overwrites the bytes of deleted rows, if this kind of database supports it. Called in the
    * transaction that deletes an account.
@@ -55,10 +51,51 @@ export interface Engine {
 /**
  * Which other transactions a writing transaction waits for:
  * - `shared`: those in mode `exclusive`
- * - `index`: also those in mode `index`, and those that have changed the search index
  * - `exclusive`: all that write
  */
-export type WriteLockMode = 'shared' | 'index' | 'exclusive';
+export type WriteLockMode = 'shared' | 'exclusive';
+
+/** The search index, in SQLite: in the database itself, or in a copy on this machine that follows a database server. */
+export interface SearchIndex {
+  /** The database with the tables of the index. */
+  db: Database;
+  /** The same, with what its transactions need. */
+  engine: IndexEngine;
+  /**
+   * Records that spaces have changed, in the transaction that changes them. Undefined if the index is in the same
+   * database: then the transaction changes the index itself.
+   */
+  record?(trx: Database, changes: SpaceChanges): Promise<void>;
+  /**
+   * Applies all changes that were committed before the call.
+   * @throws an error for which `Engine.isUnavailable` returns true while the index is built or repaired
+   */
+  update(): Promise<void>;
+  /** Whether the index can be searched. False while it is built or repaired. */
+  isReady(): Promise<boolean>;
+  /** Runs `work` on a snapshot of the index. */
+  read<T>(work: (snapshot: Database) => Promise<T>): Promise<T>;
+  /** Returns the state of the index that a snapshot of `db` shows, for the positions of later pages. */
+  readMark(snapshot: Database): Promise<IndexMark>;
+  /**
+   * Returns whether a space has been added, edited or moved down since a mark.
+   * @returns undefined if the index no longer knows it
+   */
+  changesSince(snapshot: Database, mark: IndexMark): Promise<IsChanged | undefined>;
+}
+
+export type IndexEngine = Pick<Engine, 'db' | 'wordIndex' | 'isConflict' | 'lockForWriting'>;
+
+export interface SpaceChanges {
+  spacePks: readonly number[];
+  /** Whether the spaces may have been added, edited or moved down. Later pages of lists omit them. */
+  omit: boolean;
+}
+
+export type IndexMark = Position;
+
+/** @param space its key, and its `PublicSpaces.revision` */
+export type IsChanged = (space: { key: number; revision: number }) => boolean;
 
 /** Counters of this process since it opened the database. */
 export interface Activity {
@@ -68,20 +105,8 @@ export interface Activity {
   waitSeconds: number;
   /** Number of writers that are waiting for the write lock now. Always 0 if only a database server knows it. */
   waitingWriters: number;
-  /** Number of queries and transactions that are waiting for a connection now, except those for the read replica. */
+  /** Number of queries and transactions that are waiting for a connection now. */
   waitingQueries: number;
-  /** Undefined without a read replica. */
-  replicaReads?: Readonly<ReplicaReads>;
-}
-
-/** Number of calls of `Engine.readOnReplica` by outcome. */
-export interface ReplicaReads {
-  /** Read on the replica. */
-  replica: number;
-  /** Read on the primary, because the replica had not reached `minRevision`. */
-  behind: number;
-  /** Read on the primary, because the replica failed or cannot be used. */
-  failed: number;
 }
 
 /** The row that a task deletes, and the session of the caller. */
@@ -103,7 +128,43 @@ export interface Tasks {
    * Rebuilds the search dictionary if the word index has changed. Called by maintenance.
    * @returns false if words of deleted spaces in the word index have prevented it
    */
-  refreshDictionary(engine: Engine): Promise<boolean>;
+  refreshDictionary(index: IndexEngine): Promise<boolean>;
+  indexer: Indexer;
+}
+
+/** The functions that write spaces into the search index. */
+export interface Indexer {
+  /** Differs between versions that write different rows. */
+  version: number;
+  /** Returns those of the spaces that the search index contains, as they are now. */
+  readSpaces(source: Database, spacePks: readonly number[]): Promise<IndexableSpace[]>;
+  /** Returns the row of a space in `public_spaces`, without its revision. */
+  rowOf(space: IndexableSpace): Omit<PublicSpaces, 'revision'>;
+  /** Returns the `space_pk` of a `PublicSpaces.key`. */
+  spacePkOf(key: number): number;
+  /**
+   * Replaces the rows and words of spaces.
+   * @param spaces   those of `spacePks` that the index contains from now on
+   * @param revision their `PublicSpaces.revision`
+   */
+  replaceSpaces(
+    index: Pick<Engine, 'wordIndex'>,
+    db: Database,
+    spacePks: readonly number[],
+    spaces: readonly IndexableSpace[],
+    revision: (spacePk: number) => number,
+  ): Promise<void>;
+}
+
+/** What the search index contains of a public space. */
+export interface IndexableSpace {
+  pk: number;
+  space_id: string;
+  creator_pk: number;
+  title: string;
+  description: string;
+  participant_count: number;
+  tags: readonly { tag_id: number; tag_name: string }[];
 }
 
 export type TaskName = 'eraseAccount' | 'eraseSpace';

@@ -1,4 +1,4 @@
-import type { Engine } from './engine.ts';
+import type { Engine, Indexer } from './engine.ts';
 import type { RateLimitStore } from './rate-limit-store.ts';
 
 /** The settings that locate the database. */
@@ -6,8 +6,6 @@ export interface Location {
   dataDir: string;
   /** Null or omitted: the SQLite file in the data folder. */
   databaseUrl?: string | null;
-  /** A read replica of `databaseUrl`. Only servers use it. */
-  databaseReadUrl?: string | null;
 }
 
 export interface OpenOptions {
@@ -38,10 +36,12 @@ export interface OpenOptions {
   /** Work before the database is used, such as a rebuild of the search index. Has no time limits. */
   prepare?: (engine: Engine) => Promise<void>;
   stopDeadline?: StopDeadline;
-  /** Called when the read replica becomes unusable: once, until the replica is usable again. */
-  onReplicaUnusable?: (cause: unknown) => void;
-  /** Called when it is usable again. */
-  onReplicaUsable?: () => void;
+  /** Writes spaces into a copy of the search index. Without it, the copy cannot be used. */
+  indexer?: Indexer;
+  /** Called when a copy of the search index must be built or repaired. */
+  onIndexRepair?: (reason: string) => void;
+  /** Called after each step of that with the number of spaces that are left. */
+  onIndexProgress?: (spaces: number) => void;
 }
 
 /** The time by which a stopping process must be done with the database. */

@@ -19,14 +19,6 @@ export function transact<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
 }
 
 /**
- * Like `transact`, for a transaction that probably changes the search index. Such transactions run one after the other,
- * because they would conflict. Other writers do not wait.
- */
-export function transactOnIndex<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
-  return runUntilCommitted(engine, work, (trx) => engine.lockForWriting(trx, 'index'));
-}
-
-/**
  * Like `transact`, for a transaction that sends, deletes or changes messages. Such transactions in the same space run
  * one after the other, so that their events are committed in the order of the space's clock. Then announces the event.
  * @param spaceId null for messages in several spaces
@@ -74,32 +66,6 @@ export function transactAlone<T>(
     await engine.lockForWriting(trx, 'exclusive');
     return work(trx);
   });
-}
-
-/**
- * Runs `work` once, on a snapshot of the database, and commits it. Conflicts only with transactions that write the same
- * rows, so what `work` writes must not depend on other rows that others change.
- * @returns whether it was committed; false after a conflict
- */
-export async function transactOnSnapshot(
-  engine: WritableEngine,
-  work: Work<void>,
-): Promise<boolean> {
-  try {
-    await enterTransaction(() =>
-      engine.db
-        .transaction()
-        .setIsolationLevel('repeatable read')
-        .execute(async (trx) => {
-          await engine.lockForWriting(trx, 'shared');
-          await work(trx);
-        }),
-    );
-    return true;
-  } catch (error) {
-    if (engine.isConflict(error)) return false;
-    throw error;
-  }
 }
 
 function runSerializable<T>(db: Database, work: Work<T>): Promise<T> {

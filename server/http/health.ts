@@ -4,8 +4,8 @@ import { pingDatabase } from '../database/ping.ts';
 import { unavailable } from './problems.ts';
 
 /**
- * Serves `/healthz` (the process is alive) and `/readyz` (it is neither stopping nor overloaded, and its database can
- * be read and is not a standby).
+ * Serves `/healthz` (the process is alive) and `/readyz` (it is neither stopping nor overloaded, its database can be
+ * read and is not a standby, and its search index is complete).
  */
 export async function serveHealth(
   app: FastifyInstance,
@@ -20,12 +20,15 @@ export async function serveHealth(
   app.get('/healthz', { config }, async () => ({ status: 'ok' }));
   app.get('/readyz', async (request) => {
     if (isStopping) throw unavailable();
+    let isReady: boolean;
     try {
       await pingDatabase(engine);
+      isReady = await engine.searchIndex.isReady();
     } catch (error) {
       outageLog.report('database', error, request.log);
       throw unavailable();
     }
+    if (!isReady) throw unavailable();
     return { status: 'ready' };
   });
 }

@@ -71,9 +71,11 @@ export async function importRecords(
     await addBatches({ trx, report, existing }, first, batches, options);
     await updateParticipantCounts(trx);
     const spaces = await indexQueuedSpaces(engine, trx);
-    if (spaces >= MIN_SPACES_TO_OPTIMIZE) await engine.wordIndex.optimize(trx);
+    if (spaces >= MIN_SPACES_TO_OPTIMIZE && !engine.searchIndex.record)
+      await engine.wordIndex.optimize(trx);
   });
   // Only a warning, because the import is committed, and the maintenance of a server also refreshes the dictionary.
+  if (engine.searchIndex.record) return report;
   await refreshDictionary(engine).catch((error: Error) => {
     process.emitWarning(`The search dictionary could not be refreshed. ${error.message}`);
   });

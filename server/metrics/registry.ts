@@ -130,20 +130,6 @@ function collectActivity(registry: Registry, engine: Pick<Engine, 'activity'>): 
       this.inc(engine.activity().waitSeconds);
     },
   });
-  if (engine.activity().replicaReads) {
-    new Counter({
-      name: 'replica_reads_total',
-      help: 'Searches of the read replica, and those that the primary ran instead, by outcome',
-      labelNames: ['outcome'],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const [outcome, count] of Object.entries(engine.activity().replicaReads ?? {})) {
-          this.inc({ outcome }, count);
-        }
-      },
-    });
-  }
 }
 
 /**

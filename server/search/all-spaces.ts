@@ -5,6 +5,7 @@ import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { type KeyedRow, readInKeyOrder } from './key-order.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
+import type { SearchView } from './view.ts';
 
 export type SpaceOrder = 'popular' | 'newest';
 
@@ -12,19 +13,17 @@ type NewestPosition = readonly [lastSpacePk: number];
 
 /**
  * Returns a page of all public spaces. It can have fewer than `limit` items and yet a next page.
- * @param revision the current revision
  */
 export function listAllSpaces(
   resources: AvatarResources,
   order: SpaceOrder,
-  revision: number,
   page: PageRequest,
-  db: Database,
+  view: SearchView,
 ): Promise<Page<SearchResultJson>> {
   const avatarBaseUrl = resources.avatars.baseUrl;
-  if (order === 'newest') return listNewest(db, avatarBaseUrl, page);
-  return readInKeyOrder(revision, page, (after, candidates) =>
-    readPopular(db, { after, candidates, avatarBaseUrl }),
+  if (order === 'newest') return listNewest(view.db, avatarBaseUrl, page);
+  return readInKeyOrder(view, page, (after, candidates) =>
+    readPopular(view.db, { after, candidates, avatarBaseUrl }),
   );
 }
 

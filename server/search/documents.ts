@@ -1,26 +1,72 @@
 import { sql } from 'kysely';
-import type { Tag } from '../../generated/types.gen.ts';
-import type { Database, Engine } from '../database/engine.ts';
+import type { Database, Engine, IndexableSpace, Indexer } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import type { PublicSpaces } from '../database/schema.ts';
 import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
-import { documentKey } from './keys.ts';
+import { documentKey, spacePkOf } from './keys.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';
 import { addTagChanges, changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
+/** Increase it whenever keys, the folding or splitting of words, slice terms or the stored search results change. */
+export const INDEX_VERSION = 1;
+
+/** Stands for the current value of `search_revision` in the revision of a new row. */
+export const CURRENT_REVISION = -1;
+
 // The search index consists of the word index and the tables `public_spaces` and `tag_hits`. A document is the entry of
 // a public space in all of them, under the same key. `tag-counts.ts` counts the documents with each tag.
 
-/** Updates the search index for one space. Call it in the transaction that changes the space, after the change. */
-export async function indexSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
-  const tagChanges: TagCountChanges = new Map();
-  const { removed, added } = await replaceRows(db, [spacePk], tagChanges);
-  await changeTagCounts(db, tagChanges);
-  if (removed.length > 0) await engine.wordIndex.remove(db, removed);
-  if (added.length > 0) await engine.wordIndex.add(db, added);
+/**
+ * Updates the search index for spaces, or records that it must be updated. Call it in the transaction that changes the
+ * spaces, after the change.
+ */
+export async function indexSpaces(
+  engine: Pick<Engine, 'searchIndex' | 'wordIndex'>,
+  trx: Database,
+  spacePks: readonly number[],
+): Promise<void> {
+  if (engine.searchIndex.record) {
+    await engine.searchIndex.record(trx, { spacePks, omit: true });
+    return;
+  }
+  const spaces = await indexer.readSpaces(trx, spacePks);
+  await indexer.replaceSpaces(engine, trx, spacePks, spaces, () => CURRENT_REVISION);
 }
+
+/** Updates the search index for a space that the current transaction has created. Unlike `indexSpaces`, reads nothing. */
+export async function indexNewSpace(
+  engine: Engine,
+  trx: Database,
+  space: IndexableSpace,
+): Promise<void> {
+  if (engine.searchIndex.record) {
+    await engine.searchIndex.record(trx, { spacePks: [space.pk], omit: true });
+    return;
+  }
+  const tagChanges: TagCountChanges = new Map();
+  const added = await insertRows(trx, [space], () => CURRENT_REVISION, tagChanges);
+  await changeTagCounts(trx, tagChanges);
+  await engine.wordIndex.add(trx, added);
+}
+
+/** The functions that copies of the search index use, too. */
+export const indexer: Indexer = {
+  version: INDEX_VERSION,
+  readSpaces: readPublicSpaces,
+  rowOf,
+  spacePkOf,
+  async replaceSpaces({ wordIndex }, db, spacePks, spaces, revision) {
+    const tagChanges: TagCountChanges = new Map();
+    const { removed, added } = await replaceRows(db, spacePks, spaces, revision, tagChanges);
+    await changeTagCounts(db, tagChanges);
+    if (removed.length > 0) await wordIndex.remove(db, removed);
+    if (added.length > 0) await wordIndex.add(db, added);
+  },
+};
 
 const readSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
   db
@@ -36,7 +82,8 @@ const readSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
       'spaces.participant_count',
       'users.suspended_at',
     ])
-    .where('spaces.pk', 'in', columnOf(rows, 'pk')),
+    .where('spaces.pk', 'in', columnOf(rows, 'pk'))
+    .where(isLiveSpace('spaces.pk')),
 );
 
 const readTagsOfSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
@@ -57,62 +104,60 @@ const insertDocuments = prepareWriteMany(
     title_key: 'text',
     head: 'text',
     tail: 'text',
+    revision: 'bigint',
   },
   (db, rows) =>
-    db
-      .insertInto('public_spaces')
-      .values(rows.map((row) => ({ ...row, revision: currentRevision }))),
+    db.insertInto('public_spaces').values(
+      rows.map((row) => ({
+        ...row,
+        revision: sql<number>`coalesce(nullif(${row.revision}, ${sql.lit(CURRENT_REVISION)}), ${currentRevision})`,
+      })),
+    ),
 );
 
 const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db, rows) =>
   db.insertInto('tag_hits').values(rows),
 );
 
-/** What the search index needs to know about a public space. */
-export interface IndexableSpace {
-  pk: number;
-  space_id: string;
-  creator_pk: number;
-  title: string;
-  description: string;
-  participant_count: number;
-  tags: readonly Tag[];
+/** Returns those of the spaces that are public, and whose creators are not suspended. */
+async function readPublicSpaces(
+  source: Database,
+  spacePks: readonly number[],
+): Promise<IndexableSpace[]> {
+  const pks = spacePks.map((pk) => ({ pk }));
+  const found = await readSpaces(source, pks);
+  const tags = Map.groupBy(await readTagsOfSpaces(source, pks), ({ space_pk }) => space_pk);
+  return found
+    .filter(({ visibility, suspended_at }) => visibility === 'public' && suspended_at === null)
+    .map((row) => ({ ...row, tags: tags.get(row.pk) ?? [] }));
 }
 
 /**
- * Adds a public space to the search index that the current transaction has created. Unlike `indexSpace`, reads nothing:
- * on PostgreSQL, reading new rows conflicts with other transactions that add some.
- */
-export async function indexNewSpace(
-  engine: Engine,
-  db: Database,
-  space: IndexableSpace,
-): Promise<void> {
-  const tagChanges: TagCountChanges = new Map();
-  const added = await insertRows(db, [space], tagChanges);
-  await changeTagCounts(db, tagChanges);
-  await engine.wordIndex.add(db, added);
-}
-
-/**
- * Removes spaces from the search index and adds them again, except in the word index. Spaces that are not public, and
- * those of suspended creators, are not added.
+ * Replaces the rows of spaces, except in the word index.
  * @param tagChanges receives the changes to make with `changeTagCounts`
  * @returns the changes to make in the word index
  */
 export async function replaceRows(
   db: Database,
   spacePks: readonly number[],
+  spaces: readonly IndexableSpace[],
+  revision: (spacePk: number) => number,
   tagChanges: TagCountChanges,
 ): Promise<DocumentChanges> {
   const removed = await deleteRows(db, spacePks, tagChanges);
-  const pks = spacePks.map((pk) => ({ pk }));
-  const found = await readSpaces(db, pks);
-  const tags = Map.groupBy(await readTagsOfSpaces(db, pks), ({ space_pk }) => space_pk);
-  const spaces = found
-    .filter(({ visibility, suspended_at }) => visibility === 'public' && suspended_at === null)
-    .map((row) => ({ ...row, tags: tags.get(row.pk) ?? [] }));
-  return { removed, added: await insertRows(db, spaces, tagChanges) };
+  return { removed, added: await insertRows(db, spaces, revision, tagChanges) };
+}
+
+/** Returns the row of a space in `public_spaces`, without its revision. */
+function rowOf(space: IndexableSpace): Omit<PublicSpaces, 'revision'> {
+  return {
+    key: documentKey(space.pk, space.participant_count),
+    space_pk: space.pk,
+    creator_pk: space.creator_pk,
+    participant_count: space.participant_count,
+    title_key: titleKey(space.title),
+    ...fragmentsOf(space, space.tags),
+  };
 }
 
 /**
@@ -122,20 +167,14 @@ export async function replaceRows(
 async function insertRows(
   db: Database,
   spaces: readonly IndexableSpace[],
+  revision: (spacePk: number) => number,
   tagChanges: TagCountChanges,
 ): Promise<IndexedDocument[]> {
   const keyed = spaces
     .map((space) => ({ key: documentKey(space.pk, space.participant_count), space }))
     // The tables and the word index are written faster in the order of their keys.
     .sort((a, b) => a.key - b.key);
-  const rows = keyed.map(({ key, space }) => ({
-    key,
-    space_pk: space.pk,
-    creator_pk: space.creator_pk,
-    participant_count: space.participant_count,
-    title_key: titleKey(space.title),
-    ...fragmentsOf(space, space.tags),
-  }));
+  const rows = keyed.map(({ space }) => ({ ...rowOf(space), revision: revision(space.pk) }));
   await insertDocuments(db, rows);
   const tagHits = keyed.flatMap(({ key, space }) =>
     space.tags.map(({ tag_id }) => ({ tag_id, key })),
@@ -181,8 +220,27 @@ async function deleteRows(
   return indexed.map(({ key, values }) => documentOf(values, key));
 }
 
-/** Moves a space in the search index if its participant count has reached another popularity step. */
-export async function moveSpace(engine: Engine, db: Database, spacePk: number): Promise<void> {
+/**
+ * Moves a space in the search index if its participant count has reached another popularity step.
+ * @param delta by how much the transaction has changed the count
+ */
+export async function moveSpace(
+  engine: Engine,
+  db: Database,
+  { pk: spacePk, participant_count }: { pk: number; participant_count: number },
+  delta: number,
+): Promise<void> {
+  if (engine.searchIndex.record) {
+    const isDown =
+      documentKey(spacePk, participant_count) > documentKey(spacePk, participant_count - delta);
+    await engine.searchIndex.record(db, { spacePks: [spacePk], omit: isDown });
+    return;
+  }
+  await moveDocument(engine, db, spacePk);
+}
+
+/** Moves the entry of a space if the participant count in it has reached another popularity step. */
+export async function moveDocument(engine: Engine, db: Database, spacePk: number): Promise<void> {
   const row = await db
     .selectFrom('public_spaces')
     .select(['key', 'head', 'tail', 'participant_count'])
@@ -208,6 +266,64 @@ export async function moveSpace(engine: Engine, db: Database, spacePk: number): 
   await engine.wordIndex.remove(db, [documentOf(indexed, row.key)]);
   await engine.wordIndex.add(db, [documentOf(indexed, key)]);
 }
+
+/**
+ * Removes deleted spaces from all results, and adds them to `erased_spaces`. The words of an index in the same database
+ * are removed later.
+ */
+export async function hideDocuments(
+  { searchIndex }: Engine,
+  trx: Database,
+  column: 'pk' | 'creator_pk',
+  value: number,
+): Promise<void> {
+  if (searchIndex.record) {
+    const spaces = await trx
+      .selectFrom('spaces')
+      .select('pk')
+      .where(column, '=', value)
+      .where(isLiveSpace('pk'))
+      .execute();
+    const spacePks = spaces.map(({ pk }) => pk);
+    await enqueueErasures(
+      trx,
+      spacePks.map((space_pk) => ({ space_pk })),
+    );
+    await searchIndex.record(trx, { spacePks, omit: true });
+    return;
+  }
+  const tags = await trx
+    .selectFrom('spaces')
+    .innerJoin('public_spaces', 'public_spaces.space_pk', 'spaces.pk')
+    .innerJoin('space_tags', 'space_tags.space_pk', 'spaces.pk')
+    .select('space_tags.tag_id')
+    .where(`spaces.${column}`, '=', value)
+    .execute();
+  await trx
+    .insertInto('erased_spaces')
+    .columns(['space_pk', 'key'])
+    .expression((from) =>
+      from
+        .selectFrom('spaces')
+        .leftJoin('public_spaces', 'public_spaces.space_pk', 'spaces.pk')
+        .select(['spaces.pk', 'public_spaces.key'])
+        .where(`spaces.${column}`, '=', value),
+    )
+    // A space may be enqueued already: deleted by a concurrent request, or before the account of its creator.
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await trx
+    .deleteFrom('public_spaces')
+    .where('space_pk', 'in', (from) => from.selectFrom('erased_spaces').select('space_pk'))
+    .execute();
+  const tagChanges: TagCountChanges = new Map();
+  addTagChanges(tagChanges, columnOf(tags, 'tag_id'), -1);
+  await changeTagCounts(trx, tagChanges);
+}
+
+const enqueueErasures = prepareWriteMany({ space_pk: 'bigint' }, (db, rows) =>
+  db.insertInto('erased_spaces').columns(['space_pk']).values(rows),
+);
 
 /** Returns what the word index contains of a space. */
 export function documentOf(

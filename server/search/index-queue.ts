@@ -1,7 +1,7 @@
-import type { Database, Engine } from '../database/engine.ts';
+import type { Database, Engine, SearchIndex } from '../database/engine.ts';
 import { prepareWriteMany } from '../database/prepared.ts';
 import type { DocumentChanges } from '../database/word-index.ts';
-import { replaceRows } from './documents.ts';
+import { CURRENT_REVISION, indexer, replaceRows } from './documents.ts';
 import { documentKey } from './keys.ts';
 import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
@@ -36,6 +36,7 @@ export async function indexQueuedSpaces(
   db: Database,
   onProgress: (spaces: number) => void = () => {},
 ): Promise<number> {
+  if (engine.searchIndex.record) return recordQueuedSpaces(engine.searchIndex.record, db);
   await computeQueuedKeys(db);
   let spaces = 0;
   // Applied at the end, because most batches change the count of a frequent tag.
@@ -49,6 +50,16 @@ export async function indexQueuedSpaces(
   );
   await changeTagCounts(db, tagChanges);
   return spaces;
+}
+
+/** Records that the queued spaces have changed, and empties the queue. */
+async function recordQueuedSpaces(
+  record: NonNullable<SearchIndex['record']>,
+  trx: Database,
+): Promise<number> {
+  const queued = await trx.deleteFrom('spaces_to_index').returning('space_pk').execute();
+  await record(trx, { spacePks: queued.map(({ space_pk }) => space_pk), omit: true });
+  return queued.length;
 }
 
 /** Yields the changes of the word index for all queued spaces, and empties the queue. */
@@ -70,11 +81,9 @@ async function* writeQueuedDocuments(
     const last = batch.at(-1);
     if (!last) break;
     after = last.key as number;
-    yield await replaceRows(
-      db,
-      batch.map(({ space_pk }) => space_pk),
-      tagChanges,
-    );
+    const spacePks = batch.map(({ space_pk }) => space_pk);
+    const spaces = await indexer.readSpaces(db, spacePks);
+    yield await replaceRows(db, spacePks, spaces, () => CURRENT_REVISION, tagChanges);
     onBatch(batch.length);
   }
   await db.deleteFrom('spaces_to_index').execute();

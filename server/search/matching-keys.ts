@@ -19,7 +19,7 @@ const SLICED_ENTRY_COST = 2;
 /** The state that all statements of a search share. */
 export interface KeySearch {
   resources: AvatarResources;
-  /** The primary or a replica. All statements of the search run on it. */
+  /** A snapshot of the search index. */
   db: Database;
   dictionary: Dictionary;
   budget: Budget;

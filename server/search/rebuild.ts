@@ -2,11 +2,9 @@ import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { transactAlone } from '../database/transaction.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
+import { INDEX_VERSION } from './documents.ts';
 import { indexQueuedSpaces } from './index-queue.ts';
 import { updateTagKeys } from './tag-keys.ts';
-
-/** Increase it whenever keys, the folding or splitting of words, slice terms or the stored search results change. */
-const INDEX_VERSION = 1;
 
 /**
  * Rebuilds the search index if its version is not `INDEX_VERSION`. Call it before the first search.
@@ -20,6 +18,12 @@ export async function updateSearchIndex(
   // Of several servers that start at the same time, one rebuilds the index. The others wait for the lock.
   const isRebuilt = await transactAlone(engine, async (trx) => {
     if (await isCurrent(trx)) return false;
+    if (engine.searchIndex.record) {
+      // Each copy of the index is built again, because its version differs, too.
+      await updateTagKeys(trx);
+      await trx.updateTable('search_index').set({ version: INDEX_VERSION }).execute();
+      return false;
+    }
     await engine.wordIndex.clear(trx);
     await trx.deleteFrom('tag_prefixes').execute();
     await trx.deleteFrom('tag_counts').execute();

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Engine } from '../database/engine.ts';
+import type { Database } from '../database/engine.ts';
 import { prepare } from '../database/prepared.ts';
 
 const selectVersions = prepare({}, (db) =>
@@ -9,19 +9,15 @@ const selectVersions = prepare({}, (db) =>
 );
 
 export interface SearchVersions {
-  /**
-   * Increases with every committed write that can change a search result. Later pages of a list omit spaces with the
-   * revision of the first page or a later one: spaces that were added, edited or moved down since. An earlier page may
-   * already contain them.
-   */
+  /** Increases with every write that can change a search result. */
   revision: number;
   /** See `Dictionary.version`. */
   dictionary: number;
 }
 
-/** Returns the versions as of the last committed write of any process. */
-export async function currentVersions(engine: Engine): Promise<SearchVersions> {
-  const [row] = await selectVersions(engine.db, {});
+/** Returns the versions of the search index, or of a snapshot of it. */
+export async function currentVersions(db: Database): Promise<SearchVersions> {
+  const [row] = await selectVersions(db, {});
   if (!row) throw new Error('The table search_revision or dictionary is empty.');
   return row;
 }

@@ -4,6 +4,7 @@ import type { Engine } from '../database/engine.ts';
 import type { Position } from '../pagination.ts';
 import { type Dictionary, readDictionary } from './dictionary/dictionary.ts';
 import { currentVersions, type SearchVersions } from './revision.ts';
+import { readIndex, type SearchView } from './view.ts';
 
 /** Approximate memory of a process's cached responses. */
 const MAX_CACHE_BYTES = 24 * 2 ** 20;
@@ -64,35 +65,39 @@ export async function getCachedResponse(
   engine: Engine,
   state: SearchState,
   key: string,
-  read: (revision: number, dictionary: Dictionary) => Promise<SearchResponse>,
+  read: (view: SearchView, dictionary: Dictionary) => Promise<SearchResponse>,
 ): Promise<SearchResponse> {
-  const versions = await readSharedVersions(engine, state);
-  const { revision } = versions;
+  const { revision, dictionary: version } = await readSharedVersions(engine, state);
   if (revision !== state.revision) {
     state.responses.clear();
     state.revision = revision;
   }
   const cached = state.responses.get(key);
   if (cached) return cached;
-  const response = await read(revision, await getDictionary(engine, state, versions.dictionary));
-  // A concurrent request may have advanced `state.revision`.
-  if (state.revision === revision) state.responses.set(key, response);
-  return response;
+  const dictionary = await getDictionary(engine, state, version);
+  return readIndex(engine, async (view) => {
+    const current = await currentVersions(view.db);
+    const response = await read(view, dictionary);
+    // Another request may have advanced `state.revision`, or another process the index.
+    if (state.revision === current.revision) state.responses.set(key, response);
+    return response;
+  });
 }
 
 /** Reads the current versions once for all requests of one iteration of the event loop. */
 function readSharedVersions(engine: Engine, state: SearchState): Promise<SearchVersions> {
-  state.pendingVersions ??= yieldToEventLoop().then(() => {
+  state.pendingVersions ??= yieldToEventLoop().then(async () => {
     // Later requests must see later writes, so they start another read.
     state.pendingVersions = undefined;
-    return currentVersions(engine);
+    await engine.searchIndex.update();
+    return currentVersions(engine.searchIndex.db);
   });
   return state.pendingVersions;
 }
 
 function getDictionary(engine: Engine, state: SearchState, version: number): Promise<Dictionary> {
   if (state.dictionary?.version !== version) {
-    const value = readDictionary(engine);
+    const value = readDictionary(engine.searchIndex);
     state.dictionary = { version, value };
     // If it fails, the next request tries again.
     value.catch(() => {

@@ -1,4 +1,3 @@
-import type { Database } from '../database/engine.ts';
 import type { PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { listAllSpaces, type SpaceOrder } from './all-spaces.ts';
@@ -6,6 +5,7 @@ import type { Dictionary } from './dictionary/dictionary.ts';
 import { getCachedResponse, type SearchResponse, type SearchState } from './search-state.ts';
 import { searchTag } from './tag-search.ts';
 import { searchText, type TextPage, type TextQuery } from './text-search.ts';
+import type { SearchView } from './view.ts';
 
 export type SearchKind = 'text' | 'tag' | 'all';
 
@@ -22,8 +22,8 @@ export function searchByText(
   query: TextQuery,
   page: PageRequest,
 ): Promise<SearchResponse> {
-  return searchWithCache(context, 'text', query, page, (revision, dictionary, db) =>
-    searchText(context, dictionary, query, revision, page, db),
+  return searchWithCache(context, 'text', query, page, (view, dictionary) =>
+    searchText(context, dictionary, query, page, view),
   );
 }
 
@@ -33,8 +33,8 @@ export function searchByTag(
   tag: string,
   page: PageRequest,
 ): Promise<SearchResponse> {
-  return searchWithCache(context, 'tag', tag, page, async (revision, _dictionary, db) => ({
-    ...(await searchTag(context, tag, revision, page, db)),
+  return searchWithCache(context, 'tag', tag, page, async (view) => ({
+    ...(await searchTag(context, tag, page, view)),
     answeredQuery: null,
   }));
 }
@@ -45,8 +45,8 @@ export function listSpaces(
   order: SpaceOrder,
   page: PageRequest,
 ): Promise<SearchResponse> {
-  return searchWithCache(context, 'all', order, page, async (revision, _dictionary, db) => ({
-    ...(await listAllSpaces(context, order, revision, page, db)),
+  return searchWithCache(context, 'all', order, page, async (view) => ({
+    ...(await listAllSpaces(context, order, page, view)),
     answeredQuery: null,
   }));
 }
@@ -56,15 +56,12 @@ function searchWithCache(
   kind: SearchKind,
   query: TextQuery | string,
   page: PageRequest,
-  search: (revision: number, dictionary: Dictionary, db: Database) => Promise<TextPage>,
+  search: (view: SearchView, dictionary: Dictionary) => Promise<TextPage>,
 ): Promise<SearchResponse> {
   const key = JSON.stringify([kind, query, page.limit, page.position]);
   return metrics.timeSearch(kind, () =>
-    getCachedResponse(engine, state, key, async (revision, dictionary) => {
-      // Only searches read from the replica, because the revision proves that their results are current.
-      const { items, ...rest } = await engine.readOnReplica(revision, (db) =>
-        search(revision, dictionary, db),
-      );
+    getCachedResponse(engine, state, key, async (view, dictionary) => {
+      const { items, ...rest } = await search(view, dictionary);
       return { body: toUnpooledBuffer(`[${items.join(',')}]`), ...rest };
     }),
   );

@@ -1,16 +1,14 @@
 import { sql } from 'kysely';
-import type { CountedTag } from '../../generated/types.gen.ts';
+import type { CountedTag, Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import { tagKey } from '../text/words/fold.ts';
+import { readFragments } from './results.ts';
 
 // `tag_prefixes` has a row for each prefix of a tag, with the tag's count, so that the most used tags with any prefix
 // are the end of a range of its primary key. A changed count moves all rows of the tag, about ten.
-//
-// Writers do not queue for the count of a popular tag: only changes of the search index change counts, and these
-// already run one after the other, because they all raise `search_revision`. They must do that first.
 
 /** Longer prefixes are truncated. `listTags` in the contract says so. */
 const MAX_PREFIX_LENGTH = 30;
@@ -84,33 +82,48 @@ function prefixesOf(tagIds: readonly unknown[]) {
 
 /** Returns a page of the tags of public spaces whose key begins like that of `prefix`, the most used first. */
 export async function listTags(
-  { db }: Pick<Engine, 'db'>,
+  { searchIndex }: Pick<Engine, 'searchIndex'>,
   prefix: string,
   request: PageRequest,
 ): Promise<Page<CountedTag>> {
   const key = [...tagKey(prefix)].slice(0, MAX_PREFIX_LENGTH).join('');
-  const query = db
-    .selectFrom('tag_prefixes')
-    .select((from) => [
-      'tag_id',
-      'space_count',
-      // Of the most popular public space, so that a spelling from a private space is never shown.
-      from
-        .selectFrom('tag_hits')
-        .innerJoin('public_spaces', 'public_spaces.key', 'tag_hits.key')
-        .innerJoin('space_tags', (join) =>
-          join
-            .onRef('space_tags.space_pk', '=', 'public_spaces.space_pk')
-            .onRef('space_tags.tag_id', '=', 'tag_hits.tag_id'),
-        )
-        .select('space_tags.tag_name')
-        .whereRef('tag_hits.tag_id', '=', 'tag_prefixes.tag_id')
-        .orderBy('tag_hits.key')
-        .limit(1)
-        .$asScalar()
-        .$notNull()
-        .as('tag_name'),
-    ])
-    .where('prefix', '=', key);
-  return readPage(query, ['space_count', 'tag_id'], 'desc', request);
+  await searchIndex.update();
+  const { items, ...page } = await searchIndex.read((db) =>
+    readPage(tagsWithPrefix(db, key), ['space_count', 'tag_prefixes.tag_id'], 'desc', request),
+  );
+  return {
+    ...page,
+    items: items.map(({ tag_id, space_count, head, tail }) => ({
+      tag_id,
+      tag_name: nameOf(readFragments({ head, tail }).tags, tag_id),
+      space_count,
+    })),
+  };
+}
+
+function tagsWithPrefix(db: Database, key: string) {
+  return (
+    db
+      .selectFrom('tag_prefixes')
+      // The most popular public space has the name, so that a spelling from a private space is never shown.
+      .innerJoin('public_spaces', (join) =>
+        join.on('public_spaces.key', '=', (from) =>
+          from
+            .selectFrom('tag_hits')
+            .innerJoin('public_spaces as tagged', 'tagged.key', 'tag_hits.key')
+            .select('tag_hits.key')
+            .whereRef('tag_hits.tag_id', '=', 'tag_prefixes.tag_id')
+            .orderBy('tag_hits.key')
+            .limit(1),
+        ),
+      )
+      .select(['tag_prefixes.tag_id', 'space_count', 'head', 'tail'])
+      .where('prefix', '=', key)
+  );
+}
+
+function nameOf(tags: readonly Tag[], tagId: number): string {
+  const tag = tags.find(({ tag_id }) => tag_id === tagId);
+  if (!tag) throw new Error(`A space is listed with tag ${tagId}, but does not have it.`);
+  return tag.tag_name;
 }

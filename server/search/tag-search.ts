@@ -1,28 +1,26 @@
 import { sql } from 'kysely';
-import type { Database } from '../database/engine.ts';
 import { prepare } from '../database/prepared.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { tagKey } from '../text/words/fold.ts';
 import { type KeyedRow, readInKeyOrder } from './key-order.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
+import type { SearchView } from './view.ts';
 
 /**
  * Returns a page of the public spaces with a tag, in the order of their keys. It can have fewer than `limit` items and
  * yet a next page.
- * @param tag      the tag's name in any spelling
- * @param revision the current revision
+ * @param tag the tag's name in any spelling
  */
 export function searchTag(
-  { engine, avatars }: AvatarResources,
+  { avatars }: Pick<AvatarResources, 'avatars'>,
   tag: string,
-  revision: number,
   page: PageRequest,
-  db: Database = engine.db,
+  view: SearchView,
 ): Promise<Page<SearchResultJson>> {
   const key = tagKey(tag);
-  return readInKeyOrder(revision, page, (after, candidates) =>
-    readHits(db, { tag: key, after, candidates, avatarBaseUrl: avatars.baseUrl }),
+  return readInKeyOrder(view, page, (after, candidates) =>
+    readHits(view.db, { tag: key, after, candidates, avatarBaseUrl: avatars.baseUrl }),
   );
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SearchResult } from '../../generated/types.gen.ts';
+import type { IsChanged } from '../database/engine.ts';
 import type { WordScope } from '../database/word-index.ts';
 import { SplitText } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
@@ -57,8 +58,8 @@ export const NO_OTHER_QUERY: OtherQuery = {
 export interface ListSearch extends KeySearch {
   /** The keys of titles that equal the query as typed. */
   titleKeys: readonly string[];
-  /** The revision when the first page was read. The list omits spaces with this revision or a later one. */
-  firstRevision: number;
+  /** Whether the list omits a space, because it has changed since the first page was read. */
+  isChanged: IsChanged;
   /** Matches the query as typed. */
   typed: Matcher;
   otherQuery: OtherQuery;
@@ -150,7 +151,7 @@ export function toCloserMatches(hits: readonly Hit[]): Hit[] {
 
 /** The rank of a closer match is its index in `OtherQuery.closerMatches`. */
 async function readCloserMatches(
-  { resources, db, firstRevision, otherQuery }: ListSearch,
+  { resources, db, isChanged, otherQuery }: ListSearch,
   section: number,
   after: number,
   maxHits: number,
@@ -160,7 +161,7 @@ async function readCloserMatches(
   const rows = await readRows(resources, db, keys);
   const hits = keys.flatMap((key, rank) => {
     const row = rows.get(key);
-    const isHit = row !== undefined && row.revision < firstRevision && rank > after;
+    const isHit = row !== undefined && !isChanged(row) && rank > after;
     return isHit ? [{ section, rank, key, result: row.result }] : [];
   });
   return { hits: hits.slice(0, maxHits), resumeAt: null };
@@ -173,7 +174,7 @@ async function readExactTitles(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  const { resources, db, firstRevision, budget } = search;
+  const { resources, db, isChanged, budget } = search;
   // A page that continues a section reads more rows, because those that changed after the first page are omitted. So do
   // the sections of the other query, because results that precede them are omitted.
   const omitted = precedingSpaces(search, section);
@@ -187,7 +188,7 @@ async function readExactTitles(
     .sort((a, b) => a.key - b.key)
     .slice(0, limit);
   const hits = rows
-    .filter((row) => row.revision < firstRevision && !omitted.includes(spacePkOf(row.key)))
+    .filter((row) => !isChanged(row) && !omitted.includes(spacePkOf(row.key)))
     .slice(0, maxHits)
     .map(({ key, result }) => ({ section, rank: key, key, result }));
   const last = rows.at(-1);
@@ -203,7 +204,7 @@ async function readMatches(
   after: number,
   maxHits: number,
 ): Promise<ReadResult> {
-  const { resources, db, budget, titleKeys, firstRevision } = search;
+  const { resources, db, budget, titleKeys, isChanged } = search;
   const rankedKeys = new RankedKeys(search, matcher, after);
   const omittedSpaces = new Set(precedingSpaces(search, section));
   const exactTitles =
@@ -238,7 +239,7 @@ async function readMatches(
       const text = row && matcher.mustVerify ? readText(row) : undefined;
       const isHit =
         row !== undefined &&
-        row.revision < firstRevision &&
+        !isChanged(row) &&
         !exactTitles.includes(row.title_key) &&
         !omittedSpaces.has(spacePkOf(key)) &&
         (text === undefined || isMatch(text, matcher, scope));

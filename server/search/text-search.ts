@@ -1,4 +1,4 @@
-import type { Database } from '../database/engine.ts';
+import type { IndexMark } from '../database/engine.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { type QueryWord, queryWords } from '../text/words/query.ts';
@@ -17,6 +17,7 @@ import { findIgnoredWords, findInflections, findJoins } from './other-query.ts';
 import { MIN_MATCHES, tryOtherQueries } from './query-attempts.ts';
 import type { SearchResultJson } from './results.ts';
 import { LIST_START, type ListSearch, type ReadResult, readList } from './text-list.ts';
+import { NOTHING_CHANGED, type SearchView } from './view.ts';
 
 /**
  * Where a page begins. Includes everything that the first page decided from the dictionary, so that later pages
@@ -25,7 +26,7 @@ import { LIST_START, type ListSearch, type ReadResult, readList } from './text-l
 type TextPosition = readonly [
   section: number,
   after: number,
-  firstRevision: number,
+  firstMark: IndexMark,
   joins: Variants['joins'],
   ignored: Variants['ignored'],
   inflections: Variants['inflections'],
@@ -51,6 +52,8 @@ export interface TextQuery {
 /** The state of one request. */
 interface Search extends ListSearch {
   words: readonly QueryWord[];
+  /** The state of the index when the first page was read. */
+  firstMark: IndexMark;
   /** As the dictionary had them on the first page. */
   variants: Variants;
 }
@@ -63,22 +66,20 @@ interface Search extends ListSearch {
  * this order.
  *
  * A page has fewer than `limit` items, and yet a next page, if its budget is spent.
- * @param revision the current revision
  */
 export async function searchText(
   resources: AvatarResources,
   dictionary: Dictionary,
   { query, asTyped }: TextQuery,
-  revision: number,
   { limit, position }: PageRequest,
-  db: Database = resources.engine.db,
+  view: SearchView,
 ): Promise<TextPage> {
   const words = queryWords(query);
   if (words.length === 0) return { items: [], next: null, answeredQuery: null };
   const [
     section,
     after,
-    firstRevision,
+    firstMark,
     joins,
     ignored,
     inflections,
@@ -87,15 +88,17 @@ export async function searchText(
     minWords,
     closerMatches,
     typedSpaces,
-  ] = (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, revision);
+  ] =
+    (position as TextPosition | undefined) ?? firstPosition(dictionary, words, asTyped, view.mark);
   const variants: Variants = { joins, ignored, inflections };
   const search: Search = {
     resources,
-    db,
+    db: view.db,
     dictionary,
     words,
     titleKeys: exactTitleKeys(query, words, variants),
-    firstRevision,
+    firstMark,
+    isChanged: position ? await view.changesSince(firstMark) : NOTHING_CHANGED,
     variants,
     typed: typedMatcher(words, variants),
     otherQuery: { text: otherText, alternatives, minWords, closerMatches },
@@ -113,12 +116,12 @@ function firstPosition(
   dictionary: Dictionary,
   words: readonly QueryWord[],
   asTyped: boolean,
-  revision: number,
+  mark: IndexMark,
 ): TextPosition {
   return [
     LIST_START.section,
     LIST_START.after,
-    revision,
+    mark,
     findJoins(dictionary, words),
     asTyped ? [] : findIgnoredWords(dictionary, words),
     asTyped ? [] : findInflections(dictionary, words),
@@ -168,13 +171,13 @@ async function readFirstPage(search: Search, maxHits: number): Promise<ReadResul
 }
 
 function toPage(search: Search, { hits, resumeAt }: ReadResult, limit: number): TextPage {
-  const { firstRevision, variants, otherQuery, typedSpaces } = search;
+  const { firstMark, variants, otherQuery, typedSpaces } = search;
   const last = hits.length > limit ? hits[limit - 1] : undefined;
   const start = last ? { section: last.section, after: last.rank } : resumeAt;
   const next: TextPosition | null = start && [
     start.section,
     start.after,
-    firstRevision,
+    firstMark,
     variants.joins,
     variants.ignored,
     variants.inflections,

@@ -7,7 +7,7 @@ import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import type { NewRow } from '../database/schema.ts';
-import { transactOnIndex } from '../database/transaction.ts';
+import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
@@ -30,7 +30,7 @@ export async function joinSpace(
   spaceId: string,
   invitationCode: string | undefined,
 ): Promise<Participation> {
-  return transactOnIndex(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
     // The same error for a wrong code and an unknown space, so that it does not tell whether a private space exists.
@@ -94,7 +94,7 @@ async function assertNotRemoved(trx: Database, spacePk: number, userPk: number):
  * @throws DomainError `space_not_found`, `creator_cannot_leave`
  */
 export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
-  await transactOnIndex(engine, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
     if (space.creatorPk === caller.userPk) throw creatorCannotLeave();
@@ -123,12 +123,13 @@ export async function changeParticipantCount(
   spacePk: number,
   delta: number,
 ): Promise<void> {
-  await trx
+  const space = await trx
     .updateTable('spaces')
     .set({ participant_count: sql`participant_count + ${delta}` })
     .where('pk', '=', spacePk)
-    .execute();
-  await moveSpace(engine, trx, spacePk);
+    .returning(['pk', 'participant_count'])
+    .executeTakeFirstOrThrow();
+  await moveSpace(engine, trx, space, delta);
 }
 
 /**

@@ -3,7 +3,7 @@ import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
-import { transact, transactOnIndex } from '../database/transaction.ts';
+import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
@@ -23,7 +23,7 @@ export async function removeParticipant(
   spaceId: string,
   userId: string,
 ): Promise<Removal> {
-  return transactOnIndex(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
     const space = await findOwnSpace(trx, caller, spaceId);

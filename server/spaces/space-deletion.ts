@@ -2,10 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId } from '../database/erased-rows.ts';
-import { columnOf } from '../database/prepared.ts';
-import { transactOnIndex } from '../database/transaction.ts';
-import { documentOf, moveSpace } from '../search/documents.ts';
-import { addTagChanges, changeTagCounts, type TagCountChanges } from '../search/tag-counts.ts';
+import { transact } from '../database/transaction.ts';
+import { documentOf, hideDocuments, moveDocument } from '../search/documents.ts';
 import { findOwnSpace } from './space-access.ts';
 import { deleteUnusedTags } from './tags.ts';
 
@@ -40,7 +38,7 @@ export async function eraseSpace(
   { pk, sessionPk }: TaskTarget,
   maxMs = MAX_FIRST_ERASURE_MS,
 ): Promise<void> {
-  await transactOnIndex(engine, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, { sessionPk });
     await eraseSpaceRows(engine, trx, pk, maxMs);
   });
@@ -51,7 +49,7 @@ export async function eraseSpace(
  * @returns whether the space exists
  */
 export async function removeSpace(engine: Engine, spaceId: string): Promise<boolean> {
-  return transactOnIndex(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     const space = await trx
       .selectFrom('spaces')
       .select('pk')
@@ -70,45 +68,22 @@ async function eraseSpaceRows(
   spacePk: number,
   maxMs: number,
 ): Promise<void> {
-  await hideSpaces(trx, 'pk', spacePk);
+  await hideSpaces(engine, trx, 'pk', spacePk);
   await repeatUntil(performance.now() + maxMs, () => eraseBatchOfSpaces(engine, trx));
 }
 
 /** Removes spaces from every response, and enqueues their rows for `eraseBatchOfSpaces`. */
 export async function hideSpaces(
+  engine: Engine,
   trx: DatabaseTransaction,
   column: 'pk' | 'creator_pk',
   value: number,
 ): Promise<void> {
+  await hideDocuments(engine, trx, column, value);
   await trx
-    .insertInto('erased_spaces')
-    .columns(['space_pk', 'key'])
-    .expression((from) =>
-      from
-        .selectFrom('spaces')
-        .leftJoin('public_spaces', 'public_spaces.space_pk', 'spaces.pk')
-        .select(['spaces.pk', 'public_spaces.key'])
-        .where(`spaces.${column}`, '=', value),
-    )
-    // A space may be enqueued already: deleted by a concurrent request, or before the account of its creator.
-    .onConflict((conflict) => conflict.doNothing())
+    .deleteFrom('reports')
+    .where('space_pk', 'in', (from) => from.selectFrom('erased_spaces').select('space_pk'))
     .execute();
-  const tags = await trx
-    .selectFrom('spaces')
-    .innerJoin('public_spaces', 'public_spaces.space_pk', 'spaces.pk')
-    .innerJoin('space_tags', 'space_tags.space_pk', 'spaces.pk')
-    .select('space_tags.tag_id')
-    .where(`spaces.${column}`, '=', value)
-    .execute();
-  for (const table of ['public_spaces', 'reports'] as const) {
-    await trx
-      .deleteFrom(table)
-      .where('space_pk', 'in', (from) => from.selectFrom('erased_spaces').select('space_pk'))
-      .execute();
-  }
-  const tagChanges: TagCountChanges = new Map();
-  addTagChanges(tagChanges, columnOf(tags, 'tag_id'), -1);
-  await changeTagCounts(trx, tagChanges);
   await trx.updateTable('spaces').set({ space_id: erasedId }).where(column, '=', value).execute();
 }
 
@@ -235,7 +210,7 @@ export async function moveSpaceBatch(engine: Engine, trx: Database): Promise<boo
     .execute();
   const last = batch.at(-1);
   if (!last) return false;
-  for (const { space_pk } of batch) await moveSpace(engine, trx, space_pk);
+  for (const { space_pk } of batch) await moveDocument(engine, trx, space_pk);
   await trx.deleteFrom('spaces_to_move').where('space_pk', '<=', last.space_pk).execute();
   return true;
 }

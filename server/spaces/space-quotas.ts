@@ -6,7 +6,9 @@ import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { quantity } from '../text/quantity.ts';
 
-// Called in the transaction that adds the rows, so that concurrent requests cannot exceed a quota.
+// Called in the transaction that adds the rows, so that concurrent requests cannot exceed a quota. On PostgreSQL, rows
+// that a transaction reads can conflict with those that others write, so the joined rows are counted only if a count
+// from one index does not suffice.
 
 /** @throws DomainError `quota_exceeded` if the caller cannot create another space */
 export async function assertSpaceQuota(
@@ -31,6 +33,8 @@ export async function assertParticipationQuota(
   { maxParticipations }: Pick<Quotas, 'maxParticipations'>,
   { userPk }: Caller,
 ): Promise<void> {
+  const all = sql`FROM participations WHERE user_pk = ${userPk}`;
+  if ((await countUpTo(trx, maxParticipations, all)) < maxParticipations) return;
   const participations = sql`FROM participations
     JOIN spaces ON spaces.pk = participations.space_pk
     JOIN users AS creators ON creators.pk = spaces.creator_pk
@@ -43,6 +47,9 @@ export async function assertParticipationQuota(
   }
 }
 
+/** The contract's limit for one space. */
+const MAX_TAGS_PER_SPACE = 10;
+
 /**
  * @param added number of tags that the transaction will add
  * @throws DomainError `quota_exceeded` if the caller's spaces have too many tags, or would then
@@ -53,6 +60,9 @@ export async function assertTagQuota(
   { userPk }: Caller,
   added = 0,
 ): Promise<void> {
+  const spaces = sql`FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')}`;
+  const limit = Math.floor((maxTags - added) / MAX_TAGS_PER_SPACE) + 1;
+  if (added <= maxTags && (await countUpTo(trx, limit, spaces)) < limit) return;
   const tags = sql`FROM spaces JOIN space_tags ON space_tags.space_pk = spaces.pk
     WHERE spaces.creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')}`;
   const max = maxTags - added;

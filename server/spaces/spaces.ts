@@ -8,10 +8,10 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
 import type { NewRow } from '../database/schema.ts';
-import { transact, transactOnIndex } from '../database/transaction.ts';
+import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
-import { indexNewSpace, indexSpace } from '../search/documents.ts';
+import { indexNewSpace, indexSpaces } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { describeSpace } from './describe-spaces.ts';
 import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
@@ -43,9 +43,7 @@ export async function createSpace(
     participant_count: 1,
     created_at: new Date().toISOString(),
   };
-  // A private space does not change the search index.
-  const run = creation.visibility === 'public' ? transactOnIndex : transact;
-  return run(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, space.space_id);
     await countAction(trx, quotas, caller.userPk, 'space');
@@ -147,7 +145,7 @@ export async function updateSpace(
   update: SpaceUpdate,
   versions: readonly number[] | null,
 ): Promise<{ state: ResourceState; space: Space }> {
-  return transactOnIndex(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'space');
     const space = await findOwnSpace(trx, caller, spaceId);
@@ -166,8 +164,8 @@ export async function updateSpace(
       // An imported account that has more tags can still remove some.
       if (tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
     }
-    await indexSpace(engine, trx, pk);
-    // After `indexSpace`, because the index referred to the former tags until then.
+    await indexSpaces(engine, trx, [pk]);
+    // After `indexSpaces`, because the index referred to the former tags until then.
     await deleteUnusedTags(trx, formerTags);
     const state = stateOf(avatars, await findOwnSpace(trx, caller, spaceId), caller);
     return { state, space: await describeSpace(trx, avatars, pk, caller) };

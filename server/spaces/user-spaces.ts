@@ -16,12 +16,15 @@ export async function listUserSpaces(
   request: PageRequest,
 ): Promise<Page<SearchResult>> {
   const { pk } = await findUser(engine.db, userId);
-  // The spaces of suspended users have no rows in this table.
-  const query = engine.db
-    .selectFrom('public_spaces')
-    .innerJoin('users', 'users.pk', 'public_spaces.creator_pk')
-    .select(['public_spaces.space_pk', resultJson(sql.val(avatars.baseUrl)).as('result')])
-    .where('public_spaces.creator_pk', '=', pk);
-  const page = await readPage(query, ['public_spaces.space_pk'], 'desc', request);
+  await engine.searchIndex.update();
+  const page = await engine.searchIndex.read((db) => {
+    // The spaces of suspended users have no rows in this table.
+    const query = db
+      .selectFrom('public_spaces')
+      .innerJoin('users', 'users.pk', 'public_spaces.creator_pk')
+      .select(['public_spaces.space_pk', resultJson(sql.val(avatars.baseUrl)).as('result')])
+      .where('public_spaces.creator_pk', '=', pk);
+    return readPage(query, ['public_spaces.space_pk'], 'desc', request);
+  });
   return { ...page, items: page.items.map(({ result }) => JSON.parse(result) as SearchResult) };
 }

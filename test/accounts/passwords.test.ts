@@ -205,13 +205,14 @@ describe('The most expensive hashes that an import accepts', () => {
   ])('take less than 16 times as long as own hashes: %s, %s', async (cost, algorithm) => {
     const stored = `$${algorithm}$v=19$${cost}$c29tZXNhbHQ$${'A'.repeat(43)}`;
     expect(isPasswordHash(stored)).toBe(true);
-    // Compared with the service's own hashes, because the machine may be busy.
+    // Processor time, compared with the service's own hashes, because the machine may be busy.
     const own = await hashPassword(PASSWORD);
     const fastest = { own: Number.POSITIVE_INFINITY, stored: Number.POSITIVE_INFINITY };
     const measure = async (kind: keyof typeof fastest, hashed: string) => {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       await verifyPassword(hashed, PASSWORD);
-      fastest[kind] = Math.min(fastest[kind], performance.now() - startedAt);
+      const { user, system } = process.cpuUsage(before);
+      fastest[kind] = Math.min(fastest[kind], user + system);
     };
     const isBelowLimit = () => fastest.stored / fastest.own < 16;
     // On a busy machine, the minimum of each kind needs several attempts to settle.

@@ -98,7 +98,7 @@ describe('The deletion of an account', () => {
     });
 
     const countInDictionary = async () =>
-      documentsWith(await readDictionary(app.context.engine), 'vanishing');
+      documentsWith(await readDictionary(app.context.engine.searchIndex), 'vanishing');
     await waitForDictionary(app);
     expect(await countInDictionary()).toBe(1);
     await deleteAccount(gone);

@@ -199,9 +199,10 @@ describe('A cursor', () => {
 
   test('contains no readable data', async () => {
     const { db } = app.context.engine;
-    const rows = await db.selectFrom('public_spaces').select(['key', 'space_pk']).execute();
+    const index = app.context.engine.searchIndex.db;
+    const rows = await index.selectFrom('public_spaces').select(['key', 'space_pk']).execute();
     const messages = await db.selectFrom('messages').select('created_at').execute();
-    const { value } = await db
+    const { value } = await index
       .selectFrom('search_revision')
       .select('value')
       .executeTakeFirstOrThrow();

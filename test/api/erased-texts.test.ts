@@ -190,7 +190,7 @@ async function waitForTrie(app: TestApp): Promise<Buffer> {
 }
 
 async function readTrie({ context }: TestApp): Promise<Buffer> {
-  const { db } = context.engine;
+  const { db } = context.engine.searchIndex;
   const { trie } = await db.selectFrom('dictionary').select('trie').executeTakeFirstOrThrow();
   return Buffer.from(trie);
 }

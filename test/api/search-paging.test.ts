@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
-import { indexSpace } from '../../server/search/documents.ts';
+import { transact } from '../../server/database/transaction.ts';
+import { indexSpaces } from '../../server/search/documents.ts';
 import { matches, queryWords } from '../../server/text/words/query.ts';
 import { titleKey } from '../../server/text/words/tokenize.ts';
 import { startApp } from '../support/app.ts';
@@ -188,25 +189,28 @@ describe('The pages of a search', () => {
     await createSpace(user, { title: '山川町の声' });
     const { engine } = other.context;
     const creator = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
-    await engine.db.transaction().execute(async (trx) => {
-      for (let i = 0; i < 2_500; i += 1) {
-        const { pk } = await trx
-          .insertInto('spaces')
-          .values({
-            space_id: `s${i}`,
-            creator_pk: creator.pk,
-            title: '川町山川',
-            description: '',
-            visibility: 'public',
-            invitation_code: null,
-            participant_count: 1,
-            created_at: new Date().toISOString(),
-          })
-          .returning('pk')
-          .executeTakeFirstOrThrow();
-        await indexSpace(engine, trx, pk);
-      }
-    });
+    // Larger transactions are not added to the index at once on PostgreSQL.
+    for (let first = 0; first < 2_500; first += 250) {
+      await transact(engine, async (trx) => {
+        for (let i = first; i < first + 250; i += 1) {
+          const { pk } = await trx
+            .insertInto('spaces')
+            .values({
+              space_id: `s${i}`,
+              creator_pk: creator.pk,
+              title: '川町山川',
+              description: '',
+              visibility: 'public',
+              invitation_code: null,
+              participant_count: 1,
+              created_at: new Date().toISOString(),
+            })
+            .returning('pk')
+            .executeTakeFirstOrThrow();
+          await indexSpaces(engine, trx, [pk]);
+        }
+      });
+    }
     const pages = await readPages<SearchResult>(other, searchPath('山川町', 5, true));
     expect(pages.flat()).toMatchObject([{ title: '山川町の声' }]);
     expect(pages.length).toBeGreaterThan(1);

@@ -1,6 +1,6 @@
 import type { Engine } from '../../server/database/engine.ts';
-import { currentVersions } from '../../server/search/revision.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
+import { readIndex } from '../../server/search/view.ts';
 import type { Server } from '../support/server.ts';
 import { median, quantile } from '../support/statistics.ts';
 import type { Effort } from './effort.ts';
@@ -73,10 +73,8 @@ export async function measureGrowth(
   const medians = new Map<string, number[]>();
   const tails = new Map<string, number[]>();
   for (const { engine, spaces } of databases) {
-    const tag: Search = async (name) => {
-      const { revision } = await currentVersions(engine);
-      return searchTag({ engine, avatars }, name, revision, { limit: 20 });
-    };
+    const tag: Search = (name) =>
+      readIndex(engine, (view) => searchTag({ avatars }, name, { limit: 20 }, view));
     const classes = Object.entries(makeQueries(spaces)).map(
       ([name, all]) => [name, createSearch(engine), all.slice(0, queries)] as const,
     );

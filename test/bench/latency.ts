@@ -2,8 +2,8 @@ import { avatarUrls } from '../../server/avatars/store.ts';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { readDictionary } from '../../server/search/dictionary/dictionary.ts';
-import { currentVersions } from '../../server/search/revision.ts';
 import { searchText, type TextPage } from '../../server/search/text-search.ts';
+import { readIndex } from '../../server/search/view.ts';
 import { median, rangeOf } from '../support/statistics.ts';
 import { alternate } from './alternate.ts';
 import type { Effort } from './effort.ts';
@@ -17,11 +17,13 @@ export type Search = (query: string) => Promise<unknown>;
 export type PageSearch = (query: string) => Promise<TextPage>;
 
 export function createSearch(engine: Engine): PageSearch {
-  const pending = readDictionary(engine);
+  const pending = readDictionary(engine.searchIndex);
   return async (query) => {
-    const [dictionary, { revision }] = [await pending, await currentVersions(engine)];
+    const dictionary = await pending;
     const text = { query, asTyped: false };
-    return searchText({ engine, avatars }, dictionary, text, revision, { limit: 20 });
+    return readIndex(engine, (view) =>
+      searchText({ engine, avatars }, dictionary, text, { limit: 20 }, view),
+    );
   };
 }
 

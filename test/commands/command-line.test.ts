@@ -49,7 +49,7 @@ describe('--help', () => {
   test('of npm start lists the settings', async () => {
     const { stdout } = await runCommand('start', ['--help'], {});
     expect(stdout).toContain(
-      '\n# Folder of the SQLite database and the avatars.\nDATA_DIR=./data\n',
+      '\n# Folder of the SQLite database, or with DATABASE_URL of a copy of the search index, and of the avatars.\nDATA_DIR=./data\n',
     );
   });
 

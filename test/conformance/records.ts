@@ -2,38 +2,9 @@ import type { DataRecord } from '../../server/import-export/records.ts';
 import type { SpaceRecord } from '../../server/import-export/spaces.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { spaceOf } from '../bench/data.ts';
-import { exampleSpaces } from '../search/example-queries/spaces.ts';
 import { type RandomInteger, randomIntegers } from '../support/random.ts';
 
 const MINUTE_MS = 60_000;
-
-/** Number of users of the generated spaces. */
-const USERS = 400;
-
-/**
- * Returns spaces with participants, without messages: generated ones, the sample, and those of
- * `test/search/example-queries`.
- */
-export function spacesToSearch(count: number, now: Date): DataRecord[] {
-  const time = (number: number) =>
-    new Date(now.getTime() - (count - number) * MINUTE_MS).toISOString();
-  const users = Array.from({ length: USERS }, (_, i) => userRecord(`u${i}`, time(0)));
-  const generated = Array.from({ length: count }, (_, i): DataRecord[] => {
-    const { title, description, tags, creator, participants } = spaceOf(i);
-    const space_id = `s${i}`;
-    const created_at = time(i);
-    const joined = new Set(participants.map((user) => `u${user % USERS}`));
-    const creator_id = `u${creator % USERS}`;
-    return [
-      { type: 'space', space_id, creator_id, title, description, tags, created_at },
-      ...[...joined].map((user_id) => participantRecord(space_id, user_id, created_at)),
-    ];
-  });
-  const samples = [...sampleRecords('', now)].filter(
-    ({ type }) => type !== 'message' && type !== 'appreciation',
-  );
-  return complete([...users, ...generated.flat(), ...samples, ...exampleRecords(time(0))]);
-}
 
 /** Returns records of all types for a few spaces. Many of their times are equal. */
 export function recordsToList(now: Date): DataRecord[] {
@@ -74,22 +45,8 @@ export function recordsToList(now: Date): DataRecord[] {
   return complete([...records, ...sampleRecords('', now)], created_at);
 }
 
-function exampleRecords(created_at: string): DataRecord[] {
-  return exampleSpaces.flatMap(({ participants = 1, copies = 1, ...space }, i) =>
-    Array.from({ length: copies }, (_, copy): DataRecord[] => {
-      const space_id = `example-${i}-${copy}`;
-      return [
-        { type: 'space', space_id, creator_id: 'u0', ...space, created_at },
-        ...Array.from({ length: Math.min(USERS, participants) - 1 }, (_, j) =>
-          participantRecord(space_id, `u${j + 1}`, created_at),
-        ),
-      ];
-    }).flat(),
-  );
-}
-
 /** Adds ids, times and codes that an import would otherwise generate differently for each database. */
-function complete(records: DataRecord[], time?: string): DataRecord[] {
+function complete(records: DataRecord[], time: string): DataRecord[] {
   const tagIds = new Map<string, number>();
   const tagIdOf = (tag: string) => {
     const key = tag.toLowerCase();
@@ -108,7 +65,7 @@ function complete(records: DataRecord[], time?: string): DataRecord[] {
     if (record.type !== 'space') return record;
     const { tags = [] } = record;
     const space: SpaceRecord = { ...record, tags, tag_ids: tags.map(tagIdOf) };
-    if (time !== undefined) space.created_at ??= time;
+    space.created_at ??= time;
     if (space.visibility === 'private')
       space.invitation_code ??= `invitation-to-${space.space_id}`.padEnd(30, '-');
     return space;
@@ -122,11 +79,7 @@ function userRecord(user_id: string, created_at: string): DataRecord {
   return { type: 'user', user_id, username, email: `${user_id}@example.org`, created_at };
 }
 
-function participantRecord(space_id: string, user_id: string, joined_at: string): DataRecord {
-  return { type: 'participant', space_id, user_id, joined_at };
-}
-
-export function pick<T>(random: RandomInteger, list: readonly T[]): T {
+function pick<T>(random: RandomInteger, list: readonly T[]): T {
   return list[random(list.length)] as T;
 }
 

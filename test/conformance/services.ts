@@ -48,7 +48,9 @@ export async function refreshDictionaries({
   for (const { context } of [sqlite, postgresql]) {
     const { engine } = context;
     const isRefreshed = async () =>
-      (await eraseDeletedRows(engine)) && (await refreshDictionary(engine));
+      (await engine.searchIndex.update().then(() => true)) &&
+      (await eraseDeletedRows(engine)) &&
+      (await refreshDictionary(engine.searchIndex.engine));
     await waitUntil('the dictionary is current', isRefreshed);
   }
 }

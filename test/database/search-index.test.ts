@@ -229,7 +229,7 @@ test('A rebuild of the search index omits deleted spaces whose rows remain', asy
       .select('pk')
       .where('space_id', '=', deleted.space_id)
       .executeTakeFirstOrThrow();
-    await hideSpaces(trx, 'pk', pk);
+    await hideSpaces(engine, trx, 'pk', pk);
     await trx.updateTable('search_index').set({ version: 0 }).execute();
   });
   await updateSearchIndex(engine);

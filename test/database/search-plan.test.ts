@@ -15,11 +15,11 @@ import {
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
 import { buildTrie } from '../../server/search/dictionary/trie.ts';
-import { indexSpace } from '../../server/search/documents.ts';
+import { indexSpaces } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { searchText } from '../../server/search/text-search.ts';
+import type { SearchView } from '../../server/search/view.ts';
 import { parseTags, setTags } from '../../server/spaces/tags.ts';
-import { CURRENT_REVISION } from '../search/generated-index.ts';
 import { spaceRow } from './spaces.ts';
 import { userRow } from './users.ts';
 
@@ -73,22 +73,22 @@ function openForPlans() {
   return { handle, [Symbol.dispose]: () => handle.close() };
 }
 
+/** Queries `db` directly, which records the statements. */
+const view: SearchView = {
+  get db() {
+    return db;
+  },
+  mark: [1e9],
+  changesSince: async () => () => false,
+};
 const avatars = avatarUrls('http://127.0.0.1/avatars');
 const textSearchWith = (dictionary: Dictionary, query: string) => () =>
-  searchText(
-    { engine, avatars },
-    dictionary,
-    { query, asTyped: false },
-    CURRENT_REVISION,
-    { limit: 20 },
-    db,
-  );
+  searchText({ engine, avatars }, dictionary, { query, asTyped: false }, { limit: 20 }, view);
 const textSearch = (query: string) => async () => {
   const dictionary = await readDictionary(engine);
   return textSearchWith(dictionary, query)();
 };
-const tagSearch = (name: string) => () =>
-  searchTag({ engine, avatars }, name, CURRENT_REVISION, { limit: 20 }, db);
+const tagSearch = (name: string) => () => searchTag({ avatars }, name, { limit: 20 }, view);
 
 /** The look-ups for one result. */
 const resultLookups = [
@@ -172,7 +172,7 @@ async function fill(): Promise<void> {
         .returning('pk')
         .executeTakeFirstOrThrow();
       await setTags(trx, pk, parseTags(['everything', `own ${i}`]));
-      await indexSpace(engine, trx, pk);
+      await indexSpaces(engine, trx, [pk]);
     }
   });
   await refreshDictionary(engine);

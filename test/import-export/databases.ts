@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { exportRecords } from '../../server/import-export/export.ts';
+import { indexer } from '../../server/search/documents.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
 /** Creates empty databases of the kind that the tests run on. */
@@ -27,7 +28,7 @@ export async function prepareDatabases(): Promise<EmptyDatabases> {
       const { settings } = databases.use(await createTestDatabase());
       return openDatabase(
         { dataDir, databaseUrl: settings.DATABASE_URL ?? null },
-        { runsMaintenance: false },
+        { runsMaintenance: false, indexer },
       );
     },
     [Symbol.asyncDispose]: () => databases.disposeAsync(),

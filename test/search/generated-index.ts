@@ -9,13 +9,20 @@ import {
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
+import { indexer } from '../../server/search/documents.ts';
 import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/index-queue.ts';
+import { readIndex, type SearchView } from '../../server/search/view.ts';
 import { spaceRow } from '../database/spaces.ts';
 import { userRow } from '../database/users.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
-/** Later than the revision of every space. */
-export const CURRENT_REVISION = 1e9;
+/** Searches a snapshot of the index. */
+export function viewed<T>(
+  { engine }: Pick<AvatarResources, 'engine'>,
+  search: (view: SearchView) => Promise<T>,
+): Promise<T> {
+  return readIndex(engine, search);
+}
 
 /** A public space, with its primary key and its number of participants. */
 export interface IndexedSpace {
@@ -37,25 +44,29 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
   opened.defer(() => rm(folder, { recursive: true }));
   const database = opened.use(await createTestDatabase());
   const location = { dataDir: folder, ...database.location };
-  const engine = opened.use(await openDatabase(location, { runsMaintenance: false }));
-  await engine.db.transaction().execute(async (trx) => {
-    const { pk: creator_pk } = await trx
-      .insertInto('users')
-      .values(userRow('creator'))
-      .returning('pk')
-      .executeTakeFirstOrThrow();
-    for (const { pk, title, description, participants } of spaces) {
-      const row = { ...spaceRow(String(pk), creator_pk), pk, title, description };
-      await trx
-        .insertInto('spaces')
-        .values({ ...row, participant_count: participants })
-        .execute();
-      await enqueueSpaces(trx, [pk]);
-    }
-    await indexQueuedSpaces(engine, trx);
-  });
-  await refreshDictionary(engine);
-  const dictionary = await readDictionary(engine);
+  {
+    await using filled = await openDatabase(location, { purpose: 'import' });
+    await filled.db.transaction().execute(async (trx) => {
+      const { pk: creator_pk } = await trx
+        .insertInto('users')
+        .values(userRow('creator'))
+        .returning('pk')
+        .executeTakeFirstOrThrow();
+      for (const { pk, title, description, participants } of spaces) {
+        const row = { ...spaceRow(String(pk), creator_pk), pk, title, description };
+        await trx
+          .insertInto('spaces')
+          .values({ ...row, participant_count: participants })
+          .execute();
+        await enqueueSpaces(trx, [pk]);
+      }
+      await indexQueuedSpaces(filled, trx);
+    });
+  }
+  // On PostgreSQL, builds the copy of the index.
+  const engine = opened.use(await openDatabase(location, { runsMaintenance: false, indexer }));
+  await refreshDictionary(engine.searchIndex.engine);
+  const dictionary = await readDictionary(engine.searchIndex);
   const owned = opened.move();
   return {
     resources: { engine, avatars: avatarUrls('http://127.0.0.1/avatars') },

@@ -215,7 +215,7 @@ describe('The pattern of a matcher', () => {
       const all = [...new Set([...title, ...indexWords(document.description)])];
       return { key, words: { title, all } };
     });
-    await transact(engine, async (trx) => {
+    await transact(engine.searchIndex.engine, async (trx) => {
       await engine.wordIndex.clear(trx);
       await engine.wordIndex.add(trx, entries);
     });
@@ -235,7 +235,9 @@ describe('The pattern of a matcher', () => {
           for (const scope of ['title', 'all'] as const) {
             const query = { pattern: searched.pattern, scope };
             const range = { after: -1, limit: 100 };
-            const found = await engine.wordIndex.openReader(engine.db, []).find(query, range);
+            const found = await engine.wordIndex
+              .openReader(engine.searchIndex.db, [])
+              .find(query, range);
             const matching = [...documents.keys()].filter((key) =>
               searched.matches(textOf[scope](documents[key] as Document)),
             );
@@ -259,7 +261,7 @@ describe('The pattern of a matcher', () => {
           ),
         async (documents, [searched, excluded]) => {
           await replaceDocuments(documents);
-          const found = await engine.wordIndex.openReader(engine.db, []).find(
+          const found = await engine.wordIndex.openReader(engine.searchIndex.db, []).find(
             {
               pattern: searched.pattern,
               scope: 'all',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { updateSearchIndex } from '../../server/search/rebuild.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
-import { CURRENT_REVISION, type GeneratedIndex, generateIndex } from './generated-index.ts';
+import { type GeneratedIndex, generateIndex, viewed } from './generated-index.ts';
 
 let index: GeneratedIndex;
 
@@ -14,7 +14,9 @@ beforeAll(async () => {
 afterAll(() => index[Symbol.asyncDispose]());
 
 async function spacesWith(tag: string): Promise<string[]> {
-  const page = await searchTag(index.resources, tag, CURRENT_REVISION, { limit: 100 });
+  const page = await viewed(index.resources, (view) =>
+    searchTag(index.resources, tag, { limit: 100 }, view),
+  );
   return page.items.map((item) => JSON.parse(item).space_id);
 }
 

@@ -1,25 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Engine } from '../../server/database/engine.ts';
-import { transactOnIndex } from '../../server/database/transaction.ts';
 import type { WordIndex, WordQuery, WordRange } from '../../server/database/word-index.ts';
 import type { Position } from '../../server/pagination.ts';
 import type { Budget } from '../../server/search/budget.ts';
 import { type Dictionary, documentsWithPrefix } from '../../server/search/dictionary/dictionary.ts';
-import { moveSpace } from '../../server/search/documents.ts';
 import { documentKey } from '../../server/search/keys.ts';
 import { sliceTerm } from '../../server/search/slices.ts';
 import { searchText, type TextQuery } from '../../server/search/text-search.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { randomIntegers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
-import {
-  CURRENT_REVISION,
-  type GeneratedIndex,
-  generateIndex,
-  scaleDictionary,
-} from './generated-index.ts';
+import { type GeneratedIndex, generateIndex, scaleDictionary, viewed } from './generated-index.ts';
 
 /** `full`: the initial value of each new budget. `used`: the budgets of the current test, with what remains of them. */
 const budget = vi.hoisted(() => ({ full: { entries: 0, rejectedRows: 0 }, used: [] as Budget[] }));
@@ -96,7 +88,9 @@ async function readPages(
   let answeredQuery: string | null = null;
   do {
     const request = { limit, position: position && JSON.parse(position) };
-    const page = await searchText(index.resources, dictionary, query, CURRENT_REVISION, request);
+    const page = await viewed(index.resources, (view) =>
+      searchText(index.resources, dictionary, query, request, view),
+    );
     pages.push(page.items.map((item) => JSON.parse(item).space_id));
     answeredQuery = page.answeredQuery;
     position = page.next ? JSON.stringify(page.next) : undefined;
@@ -106,14 +100,6 @@ async function readPages(
     if (position) positions.add(position);
   } while (position !== undefined);
   return { ids: pages.flat(), pages, answeredQuery };
-}
-
-/** Changes the number of participants of a space, and moves it in the search index. */
-function setParticipants(engine: Engine, pk: number, participant_count: number): Promise<void> {
-  return transactOnIndex(engine, async (trx) => {
-    await trx.updateTable('spaces').set({ participant_count }).where('pk', '=', pk).execute();
-    await moveSpace(engine, trx, pk);
-  });
 }
 
 const word = fc.oneof(
@@ -239,12 +225,8 @@ describe('A text search', () => {
       for (const text of ['breads zuk', 'zuk ovens', 'floour zuk']) {
         const request = { limit: 10, position: undefined };
         const query = { query: text, asTyped: false };
-        const { items } = await searchText(
-          index.resources,
-          dictionary,
-          query,
-          CURRENT_REVISION,
-          request,
+        const { items } = await viewed(index.resources, (view) =>
+          searchText(index.resources, dictionary, query, request, view),
         );
         expect(items, text).toHaveLength(10);
       }
@@ -263,88 +245,13 @@ describe('A text search', () => {
     for (let limit = 20; limit <= 30; limit += 1) {
       const query = { query: 'music', asTyped: false };
       const { resources, dictionary } = music;
-      const { items } = await searchText(resources, dictionary, query, CURRENT_REVISION, { limit });
+      const { items } = await viewed(resources, (view) =>
+        searchText(resources, dictionary, query, { limit }, view),
+      );
       const ids = items.map((item) => JSON.parse(item).space_id);
       expect(ids).toHaveLength(limit);
       expect(new Set(ids).size).toBe(limit);
     }
-  });
-
-  test('returns a title match once if it moves up before the other matches are read', async () => {
-    const pk = 1;
-    await using music = await generateIndex([
-      { pk, title: 'Music hall', description: '', participants: 200_000 },
-      { pk: 2, title: 'Concerts', description: 'music', participants: 1 },
-    ]);
-    const { dictionary } = music;
-    const { engine, avatars } = music.resources;
-    let moved: Promise<void> | undefined;
-    const openReader: WordIndex['openReader'] = (db, planned) => {
-      const reader = engine.wordIndex.openReader(db, planned);
-      return {
-        async find(searched, range) {
-          if (searched.scope === 'all') {
-            moved ??= setParticipants(engine, pk, 300_000);
-            await moved;
-          }
-          return reader.find(searched, range);
-        },
-      };
-    };
-    const resources = {
-      avatars,
-      engine: { ...engine, wordIndex: { ...engine.wordIndex, openReader } },
-    };
-    const query = { query: 'music', asTyped: true };
-    const page = await searchText(resources, dictionary, query, CURRENT_REVISION, { limit: 20 });
-    const titles = page.items.map((item) => JSON.parse(item).title);
-    expect(moved).toBeDefined();
-    expect(titles).toEqual(['Music hall', 'Concerts']);
-  });
-
-  test('returns a title match once if it moves up and the word index then returns it as another match', async () => {
-    const pk = 1;
-    await using music = await generateIndex([
-      { pk, title: 'Music hall', description: '', participants: 200_000 },
-      { pk: 2, title: 'Concerts', description: 'music', participants: 1 },
-      ...[3, 4, 5].map((each) => ({
-        pk: each,
-        title: `Music room ${each}`,
-        description: '',
-        participants: 1,
-      })),
-    ]);
-    const { engine, avatars } = music.resources;
-    const participants = 300_000;
-    const movedKey = documentKey(pk, participants);
-    let isMoved = false;
-    // On PostgreSQL, a reader has old blocks of titles and new blocks of all words if a merge runs in between.
-    const openReader: WordIndex['openReader'] = (db, planned) => {
-      const reader = engine.wordIndex.openReader(db, planned);
-      return {
-        async find(searched, range) {
-          const keys = await reader.find(searched, range);
-          if (searched.scope === 'title') return keys;
-          if (!isMoved) {
-            isMoved = true;
-            await setParticipants(engine, pk, participants);
-          }
-          const isInRange = movedKey > range.after && !keys.includes(movedKey);
-          return isInRange ? [...keys, movedKey].sort((a, b) => a - b) : keys;
-        },
-      };
-    };
-    const resources = {
-      avatars,
-      engine: { ...engine, wordIndex: { ...engine.wordIndex, openReader } },
-    };
-    const query = { query: 'music', asTyped: true };
-    const page = await searchText(resources, music.dictionary, query, CURRENT_REVISION, {
-      limit: 3,
-    });
-    const titles = page.items.map((item) => JSON.parse(item).title);
-    expect(isMoved).toBe(true);
-    expect(titles).toEqual(['Music hall', 'Music room 5', 'Music room 4']);
   });
 });
 
@@ -387,10 +294,18 @@ describe('The cost of a page', () => {
     const resources = { avatars, engine: { ...engine, wordIndex } };
     const dictionary = scaleDictionary(index.dictionary, factor);
     const textQuery = { query: text, asTyped: false };
-    const page = await searchText(resources, dictionary, textQuery, CURRENT_REVISION, {
-      limit: 20,
-      position,
-    });
+    const page = await viewed(resources, (view) =>
+      searchText(
+        resources,
+        dictionary,
+        textQuery,
+        {
+          limit: 20,
+          position,
+        },
+        view,
+      ),
+    );
     return { page, statements };
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from 'vitest';
 import { searchText } from '../../server/search/text-search.ts';
 import { tokenize } from '../../server/text/words/tokenize.ts';
-import { CURRENT_REVISION, generateIndex } from './generated-index.ts';
+import { generateIndex, viewed } from './generated-index.ts';
 
 // Files share loaded modules. Reload them with the mock, and without it after this file.
 vi.hoisted(() => vi.resetModules());
@@ -25,12 +25,14 @@ test('Texts that the index cannot decide are split into words once, not for each
   await using index = await generateIndex(spaces);
   vi.mocked(tokenize).mockClear();
   const query = `${runs.join(' ')} 京都駅前`;
-  const page = await searchText(
-    index.resources,
-    index.dictionary,
-    { query, asTyped: true },
-    CURRENT_REVISION,
-    { limit: 20, position: undefined },
+  const page = await viewed(index.resources, (view) =>
+    searchText(
+      index.resources,
+      index.dictionary,
+      { query, asTyped: true },
+      { limit: 20, position: undefined },
+      view,
+    ),
   );
   expect(page.items).toEqual([]);
   const texts = new Set(vi.mocked(tokenize).mock.calls.map(([text]) => text));

@@ -1,30 +1,32 @@
 import assert from 'node:assert/strict';
 import { eraseDeletedRows } from '../../server/account-lifecycle/erasure.ts';
-import type { Database, Engine } from '../../server/database/engine.ts';
+import type { Database, Engine, IndexEngine } from '../../server/database/engine.ts';
 import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { transact } from '../../server/database/transaction.ts';
 import type { WordScope } from '../../server/database/word-index.ts';
-import { indexSpace } from '../../server/search/documents.ts';
+import { indexer } from '../../server/search/documents.ts';
 import { tablesOf } from './tables.ts';
 
 /**
  * Compares counters with the rows that they count, and the search index, except for its dictionary, with a full rebuild
- * from the same rows. There must be no concurrent writes. Finishes deletions of spaces and accounts first. On
- * PostgreSQL, searches wait meanwhile.
+ * from the same rows. There must be no concurrent writes. Finishes deletions of spaces and accounts first.
  * @throws AssertionError
  */
 export async function assertConsistent(engine: Engine): Promise<void> {
   await finishErasure(engine);
   await assertCounted(engine.db);
-  const indexed = await readIndex(engine, engine.db);
+  const { searchIndex } = engine;
+  await searchIndex.update();
+  const indexed = await readIndex(searchIndex.engine, searchIndex.db);
+  const stored = await engine.db.selectFrom('spaces').select('pk').orderBy('pk').execute();
+  const pks = stored.map(({ pk }) => pk);
+  const spaces = await indexer.readSpaces(engine.db, pks);
   await assert.rejects(
-    transact(engine, async (trx) => {
+    transact(searchIndex.engine, async (trx) => {
       for (const table of indexTables) await trx.deleteFrom(table).execute();
       await engine.wordIndex.clear(trx);
-      for (const { pk } of await trx.selectFrom('spaces').select('pk').orderBy('pk').execute()) {
-        await indexSpace(engine, trx, pk);
-      }
-      assert.deepEqual(indexed, await readIndex(engine, trx));
+      await indexer.replaceSpaces(engine, trx, pks, spaces, () => 0);
+      assert.deepEqual(indexed, await readIndex(searchIndex.engine, trx));
       throw new RolledBack();
     }),
     RolledBack,
@@ -68,7 +70,7 @@ export async function assertCounted(db: Database): Promise<void> {
 }
 
 /** Reads the documents of every term and prefix, and the rows of the other parts of the search index. */
-async function readIndex({ wordIndex }: Engine, db: Database) {
+async function readIndex({ wordIndex }: IndexEngine, db: Database) {
   const documents: Record<string, number[]> = {};
   const read = async (term: string, isPrefix: boolean, scope: WordScope) => {
     const name = `${scope}: ${term}${isPrefix ? '*' : ''}`;

@@ -3,8 +3,10 @@ import { waitUntil } from './wait-until.ts';
 
 /** Waits until maintenance has built the search dictionary from the current spaces. */
 export async function waitForDictionary({ context }: Pick<TestApp, 'context'>): Promise<void> {
-  const { db } = context.engine;
+  const { searchIndex } = context.engine;
+  const { db } = searchIndex;
   const isCurrent = async () => {
+    await searchIndex.update();
     const { built_revision, revision } = await db
       .selectFrom(['dictionary', 'search_revision'])
       .select(['built_revision', 'value as revision'])

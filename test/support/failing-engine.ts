@@ -36,10 +36,27 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
     },
   };
   const db = real.db.withPlugin(plugin);
+  const { searchIndex } = real;
   return {
     ...real,
     db,
-    readOnReplica: (_minRevision, read) => read(db),
+    searchIndex: {
+      get db() {
+        return searchIndex.db.withPlugin(plugin);
+      },
+      get engine() {
+        return searchIndex.engine;
+      },
+      ...(searchIndex.record && { record: searchIndex.record }),
+      async update() {
+        throwIfFailing();
+        await searchIndex.update();
+      },
+      isReady: () => searchIndex.isReady(),
+      read: (work) => searchIndex.read((snapshot) => work(snapshot.withPlugin(plugin))),
+      readMark: (snapshot) => searchIndex.readMark(snapshot),
+      changesSince: (snapshot, mark) => searchIndex.changesSince(snapshot, mark),
+    },
     async runTask(task, id) {
       // Tasks run on another thread and never fail synchronously.
       await sleep(0);

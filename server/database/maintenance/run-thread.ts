@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import type { Engine, Tasks } from '../engine.ts';
+import type { Engine, IndexEngine, Indexer, Tasks } from '../engine.ts';
 import { TaskRunner } from './task-runner.ts';
 import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
 
@@ -10,9 +10,10 @@ const MAINTENANCE_INTERVAL_MS = 250;
 /** The domain functions that maintenance calls. */
 export interface MaintenanceTasks {
   /** Returns false if words of deleted spaces in the word index have prevented it. */
-  refreshDictionary(): Promise<boolean>;
+  refreshDictionary(index?: IndexEngine): Promise<boolean>;
   /** Returns whether no rows are left to erase. */
   eraseDeletedRows(): Promise<boolean>;
+  indexer?: Indexer | undefined;
 }
 
 export interface Maintenance {
@@ -54,8 +55,9 @@ export async function runThread(work: ThreadWork): Promise<void> {
   port.on('message', receive);
 
   const maintenanceTasks = {
-    refreshDictionary: async () => (await tasks.refreshDictionary?.(engine)) ?? true,
+    refreshDictionary: async (index = engine) => (await tasks.refreshDictionary?.(index)) ?? true,
     eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopSignal)) ?? true,
+    indexer: tasks.indexer,
   };
   const maintenance = work.createMaintenance(maintenanceTasks, stopSignal);
   while (!stopSignal.aborted) {

@@ -5,6 +5,8 @@ import type { SerializedError } from '../serialized-error.ts';
 export interface ThreadSettings {
   /** The file or URL of the database. */
   database: string;
+  /** The file of the copy of the search index, if any. */
+  indexFolder?: string | undefined;
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. */
   tasksModule: string | undefined;

@@ -1,5 +1,7 @@
 import { OperatorError } from '../../errors.ts';
+import { createDataFolder } from '../../system/data-folder.ts';
 import type { DatabaseKind, Location } from '../kind.ts';
+import { searchIndexFolder } from '../sqlite/location.ts';
 import { openPostgresql } from './engine.ts';
 import { explainFailure } from './errors.ts';
 import { openPostgresqlRateLimitStore } from './rate-limit-store.ts';
@@ -12,8 +14,11 @@ export const postgresql: DatabaseKind = {
 
   /** An import can run while servers do. Their writers wait until it has ended. */
   async open(location, options) {
-    const readUrl = location.databaseReadUrl;
-    return openPostgresql(urlOf(location), { ...options, readUrl });
+    await createDataFolder(location.dataDir);
+    return openPostgresql(urlOf(location), {
+      ...options,
+      indexFolder: searchIndexFolder(location),
+    });
   },
 
   async copy() {

@@ -1,8 +1,19 @@
 import { sql } from 'kysely';
-import type { Database, DatabaseTransaction, Engine, TaskName, WriteLockMode } from '../engine.ts';
+import type {
+  Database,
+  DatabaseTransaction,
+  Engine,
+  Indexer,
+  SearchIndex,
+  TaskName,
+  WriteLockMode,
+} from '../engine.ts';
 import type { OpenOptions } from '../kind.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
+import { explainFailure as explainCopyFailure } from '../sqlite/errors.ts';
+import { type Meter, startMeter } from '../sqlite/waiting.ts';
+import { wordIndex } from '../sqlite/word-index.ts';
 import { withTimeout } from '../timeout.ts';
 import { type Announcements, openAnnouncements } from './announcements.ts';
 import { connect } from './dialect.ts';
@@ -18,13 +29,14 @@ import { reportWait } from './lock-wait.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
 import { lockAllOrders, lockOrder } from './order-locks.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
-import { Replica, type ReplicaOptions } from './replica/replica.ts';
+import { prepareCopy } from './search-copy/copy-file.ts';
+import { recordChanges } from './search-copy/log.ts';
+import { SearchCopy } from './search-copy/search-copy.ts';
 import { failAtDeadline, stopThread } from './stopping.ts';
-import { wordIndex } from './word-index/word-index.ts';
 
 interface PostgresqlOptions extends OpenOptions {
-  /** URL of a standby for searches. */
-  readUrl?: string | null | undefined;
+  /** The folder for the copy of the search index. */
+  indexFolder?: string;
 }
 
 const WITHOUT_TIMEOUTS = {
@@ -40,16 +52,10 @@ const WITHOUT_TIMEOUTS = {
  */
 export async function openPostgresql(
   url: string,
-  { readUrl, ...options }: PostgresqlOptions = {},
+  { indexFolder, ...options }: PostgresqlOptions = {},
 ): Promise<Engine> {
   const isService = options.purpose === undefined || options.purpose === 'service';
-  const {
-    runsMaintenance = isService,
-    tasksModule,
-    stopDeadline,
-    onReplicaUnusable: onUnusable = () => {},
-    onReplicaUsable: onUsable = () => {},
-  } = options;
+  const { runsMaintenance = isService, tasksModule, stopDeadline } = options;
   try {
     await prepareDatabase(url, options);
   } catch (error) {
@@ -57,23 +63,28 @@ export async function openPostgresql(
   }
   const pool = openPool(url, isService ? { stopDeadline } : WITHOUT_TIMEOUTS);
   const db = connect(pool);
-  // Commands and imports do not search, so they must not depend on the replica.
-  const replica =
-    isService && readUrl
-      ? await openReplica({ url: readUrl, primary: db, onUnusable, onUsable })
+  const meter = startMeter();
+  const copy =
+    isService && indexFolder !== undefined && options.indexer
+      ? await openCopy(indexFolder, db, meter, options.indexer, { ...options, runsMaintenance })
       : undefined;
   const announcements = isService ? openAnnouncements(url, db) : undefined;
   const thread =
     runsMaintenance || tasksModule
       ? new MaintenanceThread(
           new URL('./maintenance/thread-entry.ts', import.meta.url),
-          { database: url, runsMaintenance, tasksModule: tasksModule?.href },
+          {
+            database: url,
+            indexFolder: copy && indexFolder,
+            runsMaintenance,
+            tasksModule: tasksModule?.href,
+          },
           stoppingError,
         )
       : undefined;
   return createEngine(db, {
     ...(announcements && { announcements }),
-    readOnReplica: (minRevision, read) => (replica ? replica.read(minRevision, read) : read(db)),
+    ...(copy && { searchIndex: copy }),
     runTask: async (task: TaskName, target) => {
       if (!thread) throw missingTask(task);
       // The timeout of requests. The task continues, because only its thread can end it.
@@ -82,30 +93,38 @@ export async function openPostgresql(
       );
       await failAtDeadline(ended, stopDeadline);
     },
-    // Queries do not block the main thread, and only the PostgreSQL server knows which writers wait for a lock.
+    // Only the PostgreSQL server knows which writers wait for a lock.
     activity: () => ({
-      busySeconds: 0,
+      busySeconds: meter.activity().busySeconds,
       waitSeconds: 0,
       waitingWriters: 0,
-      // Without reads that wait for a hanging replica, because they run on the primary after a second at most.
       waitingQueries: pool.waitingCount,
-      ...(replica && { replicaReads: replica.reads }),
     }),
     async beforeClose() {
       if (thread) await stopThread(thread, stopDeadline);
       await announcements?.close();
-      await replica?.close();
+      await copy?.close();
     },
   });
 }
 
-/** Opens a replica. Closes the primary if that fails. */
-async function openReplica(options: ReplicaOptions): Promise<Replica> {
+/** Opens the copy of the search index, and builds or repairs it. Closes the database if that fails. */
+async function openCopy(
+  folder: string,
+  db: Database,
+  meter: Meter,
+  indexer: Indexer,
+  { runsMaintenance, onIndexRepair = () => {}, onIndexProgress = () => {} }: OpenOptions,
+): Promise<SearchCopy> {
   try {
-    return await Replica.open(options);
+    // The copy belongs to the process that runs maintenance. Others may already use it.
+    if (runsMaintenance) prepareCopy(folder, indexer.version, onIndexRepair);
+    const copy = new SearchCopy(folder, db, indexer, meter);
+    await copy.prepare(onIndexRepair, onIndexProgress);
+    return copy;
   } catch (error) {
-    await options.primary.destroy();
-    throw error;
+    await db.destroy();
+    throw explainCopyFailure(error, folder);
   }
 }
 
@@ -133,18 +152,15 @@ async function prepareDatabase(
   }
 }
 
-/**
- * Modes of LOCK TABLE. None blocks readers. Every change of the search index updates the row of `search_revision`,
- * which conflicts with the mode of `index`, but not with that of `shared`.
- */
+/** Modes of LOCK TABLE. */
 const LOCK_MODES: Readonly<Record<WriteLockMode, string>> = {
   shared: 'ROW SHARE',
-  index: 'SHARE ROW EXCLUSIVE',
   exclusive: 'EXCLUSIVE',
 };
 
 interface EngineOptions {
-  readOnReplica?: Engine['readOnReplica'];
+  /** By default, changes are recorded, and searches are not possible. */
+  searchIndex?: SearchIndex;
   runTask?: Engine['runTask'];
   activity?: Engine['activity'];
   /** Called every ten seconds while a transaction waits for the write lock. */
@@ -153,11 +169,41 @@ interface EngineOptions {
   beforeClose?: () => Promise<void>;
 }
 
+/** The search index of a process without a copy, such as a command. */
+const logOnly: SearchIndex = {
+  get db(): never {
+    throw missingCopy();
+  },
+  get engine(): never {
+    throw missingCopy();
+  },
+  record: recordChanges,
+  async update() {
+    throw missingCopy();
+  },
+  async isReady() {
+    return false;
+  },
+  async read() {
+    throw missingCopy();
+  },
+  async readMark() {
+    throw missingCopy();
+  },
+  async changesSince() {
+    throw missingCopy();
+  },
+};
+
+function missingCopy(): Error {
+  return new Error('This process has no copy of the search index.');
+}
+
 /** Creates an engine for a connected database. */
 export function createEngine(
   db: Database,
   {
-    readOnReplica = (_minRevision, read) => read(db),
+    searchIndex = logOnly,
     runTask = async (task) => {
       throw missingTask(task);
     },
@@ -175,7 +221,7 @@ export function createEngine(
   return {
     db,
     wordIndex,
-    readOnReplica,
+    searchIndex,
     // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
     // longer.
     async requestPurge() {},
@@ -204,7 +250,7 @@ export function createEngine(
  * so the transaction sees everything that was committed before it acquired the lock.
  */
 async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void> {
-  await sql`LOCK TABLE search_revision IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
+  await sql`LOCK TABLE write_lock IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
   if (mode === 'exclusive') {
     await lockAllOrders(trx);
     await avoidSequentialScans(trx);
@@ -214,7 +260,7 @@ async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Pr
 /** See `Engine.lockMessageOrder`. Writers in mode `exclusive` lock all orders, so the lock of one order is enough. */
 async function lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void> {
   if (spaceId !== null) return lockOrder(trx, spaceId);
-  // First, in the same order as in mode `exclusive`, because a change of the search index locks it, too.
+  // First, in the same order as in mode `exclusive`.
   await lockForWriting(trx, 'shared');
   return lockAllOrders(trx);
 }

@@ -1,5 +1,6 @@
 import { OperatorError, TemporaryError, withoutPassword } from '../../errors.ts';
 import { codeOf } from '../error-code.ts';
+import { isUnavailable as isCopyUnavailable } from '../sqlite/errors.ts';
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 
@@ -27,7 +28,9 @@ const CERTIFICATE_CODES =
 /** Codes of failed TLS handshakes and unusable certificate files of this machine. */
 const TLS_CODES = /^ERR_(OS)?SSL_/;
 
+/** Also for errors of the copy of the search index. */
 export function isUnavailable(error: unknown): boolean {
+  if (isCopyUnavailable(error)) return true;
   // Errors of files have a path: a missing file of `sslrootcert`, or an avatar.
   if (error instanceof Error && 'path' in error) return false;
   return (

@@ -18,6 +18,12 @@ export const RESPONSE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** A process that hangs in a transaction must not hold its locks for longer. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
 
+/**
+ * All queries of requests have an index. A sequential scan of a small table would lock all of it for the serializable
+ * transactions of other requests, so that they conflict.
+ */
+const PLANNER_OPTIONS = '-c enable_seqscan=off -c jit=off';
+
 /** PostgreSQL's OIDs of bigint and numeric. All values of the service are safe integers. */
 const NUMBER_TYPE_OIDS = [20, 1700];
 
@@ -77,6 +83,7 @@ export function openPool(
     ...(lockTimeoutMs === undefined ? {} : { lock_timeout: toSetting(lockTimeoutMs) }),
     idle_in_transaction_session_timeout: toSetting(idleInTransactionTimeoutMs),
     application_name: applicationName,
+    options: PLANNER_OPTIONS,
     keepAlive: true,
     types,
   });

@@ -15,6 +15,9 @@ const MAX_UNINTERRUPTED_MS = 0.2;
 
 const MAX_RETRY_INTERVAL_MS = 50;
 
+/** Each has a page cache of its own. */
+const MAX_IDLE_READERS = 4;
+
 /** The resources that all connections of a driver share. */
 export interface SharedResources {
   file: string;
@@ -23,6 +26,8 @@ export interface SharedResources {
   writeMutex: Mutex;
   /** For reads outside transactions, which never wait for a writer. */
   reader: SqliteHandle;
+  /** For later read-only transactions, because opening a file takes longer than most of them. */
+  idleReaders: SqliteHandle[];
   meter: Meter;
   /** Once it is aborted, writes no longer wait for other processes. */
   stopSignal: AbortSignal | undefined;
@@ -89,8 +94,8 @@ export class SqliteConnection implements DatabaseConnection {
 
   /** Begins a read-only transaction. It has its own handle, so that a long transaction does not block other queries. */
   beginReadOnly(): void {
-    const { file, meter } = this.#shared;
-    this.#transaction = new SqliteHandle(file, 'read only', meter);
+    const { file, meter, idleReaders } = this.#shared;
+    this.#transaction = idleReaders.pop() ?? new SqliteHandle(file, 'read only', meter);
     this.#transaction.exec('BEGIN');
     this.#resumedAt = performance.now();
   }
@@ -110,10 +115,12 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   #endTransaction(): void {
-    const { writer, writeMutex } = this.#shared;
-    if (this.#transaction === writer) writeMutex.release();
-    else this.#transaction?.close();
+    const { writer, writeMutex, idleReaders } = this.#shared;
+    const handle = this.#transaction;
     this.#transaction = undefined;
+    if (handle === writer) writeMutex.release();
+    else if (idleReaders.length < MAX_IDLE_READERS) idleReaders.push(handle as SqliteHandle);
+    else handle?.close();
   }
 
   /**

@@ -74,6 +74,7 @@ class SqliteDriver implements Driver {
       writer: new SqliteHandle(file, 'read write', meter),
       writeMutex: new Mutex(meter),
       reader: new SqliteHandle(file, 'read only', meter),
+      idleReaders: [],
       meter,
       stopSignal: this.#stopSignal,
     };
@@ -107,6 +108,7 @@ class SqliteDriver implements Driver {
   async destroy(): Promise<void> {
     this.#shared?.writer.close();
     this.#shared?.reader.close();
+    for (const reader of this.#shared?.idleReaders ?? []) reader.close();
     this.#shared = undefined;
   }
 }

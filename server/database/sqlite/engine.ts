@@ -10,6 +10,7 @@ import { connect } from './dialect.ts';
 import { busyError, explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
+import { sqliteSearchIndex } from './search-index.ts';
 import { startMeter } from './waiting.ts';
 import { wordIndex } from './word-index.ts';
 
@@ -77,22 +78,25 @@ export function createEngine(
     await beforeClose();
     await db.destroy();
   };
-  return {
+  const index = {
     db,
     wordIndex,
-    readOnReplica: (_minRevision, read) => read(db),
+    // A transaction has the write lock from its beginning.
+    async lockForWriting() {},
+    isConflict: () => false,
+  };
+  return {
+    ...index,
+    searchIndex: sqliteSearchIndex(index),
     async requestPurge(trx) {
       await trx
         .insertInto('pending_purges')
         .values({ requested_at: new Date().toISOString() })
         .execute();
     },
-    // A transaction has the write lock from its beginning.
-    async lockForWriting() {},
     async lockMessageOrder() {},
     announceEvent: (spaceId) => void events.emit('event', spaceId),
     onEvent: (listener) => void events.on('event', listener),
-    isConflict: () => false,
     isUniqueViolation,
     isUnavailable,
     isStandby: async () => false,

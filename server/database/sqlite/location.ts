@@ -7,6 +7,11 @@ export function databaseFile({ dataDir }: Location): string {
   return join(dataDir, 'space-service.sqlite');
 }
 
+/** The folder with the copy of the search index of a database on a PostgreSQL server. */
+export function searchIndexFolder({ dataDir }: Location): string {
+  return join(dataDir, 'search-index');
+}
+
 export function lockFile({ dataDir }: Location): string {
   return join(dataDir, 'space-service.lock');
 }

@@ -1,4 +1,4 @@
-import type { Database, Engine } from '../../database/engine.ts';
+import type { Database, Engine, IndexEngine } from '../../database/engine.ts';
 import { readSnapshot, transact } from '../../database/transaction.ts';
 import { indexWords } from '../../text/words/tokenize.ts';
 import { readFragments } from '../results.ts';
@@ -54,7 +54,7 @@ export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictio
  * If another server rebuilds the search index meanwhile, starts again.
  * @returns false if such words have prevented it
  */
-export async function refreshDictionary(engine: Engine): Promise<boolean> {
+export async function refreshDictionary(engine: IndexEngine): Promise<boolean> {
   const built = await readSnapshot(engine.db, async (snapshot) => {
     const { value, built_revision, index_version } = await snapshot
       .selectFrom(['search_revision', 'dictionary', 'search_index'])
@@ -103,7 +103,7 @@ async function hasDeletedWords(snapshot: Database): Promise<boolean> {
   return row !== undefined;
 }
 
-async function build(engine: Engine, snapshot: Database) {
+async function build(engine: IndexEngine, snapshot: Database) {
   const { spaces } = await snapshot
     .selectFrom('public_spaces')
     .select(({ fn }) => fn.countAll<number>().as('spaces'))

@@ -1,6 +1,5 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
@@ -8,13 +7,7 @@ import type { Message, Space } from '../../../generated/types.gen.ts';
 import { suspendAccount } from '../../../server/account-lifecycle/suspension.ts';
 import { openSession } from '../../../server/auth/sessions.ts';
 import { isAvatarName } from '../../../server/avatars/store.ts';
-import {
-  transact,
-  transactOnIndex,
-  transactOnSnapshot,
-} from '../../../server/database/transaction.ts';
-import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
-import { updateSearchIndex } from '../../../server/search/rebuild.ts';
+import { transact } from '../../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { avatarFile } from '../../support/avatar.ts';
 import type { TestUser } from '../../support/client.ts';
@@ -355,7 +348,7 @@ describe('With concurrent requests to two processes,', () => {
     const creator = await register();
     const { space_id } = await createSpace(creator, { title: 'Counted' });
     const guest = await register();
-    const statuses = await race('tag_hits', [
+    const statuses = await race('search_changes', [
       () =>
         statusOf(
           api.updateSpace({
@@ -384,76 +377,8 @@ describe('With concurrent requests to two processes,', () => {
         const body = { title: `Bread and river ${round}`, description: `${i} stone harbour` };
         return statusOf(api.updateSpace({ client, path, body }));
       });
-      expect(await race('public_spaces', edits)).toEqual([200, 200, 200, 200]);
+      expect(await race('search_changes', edits)).toEqual([200, 200, 200, 200]);
     }
     await assertConsistent(first.context.engine);
-  });
-
-  // Does not count runs. PostgreSQL releases the lock shortly before it forgets what the transaction has read, so
-  // sometimes a change conflicts with an earlier one and runs again.
-  test('changes of the search index run one after the other', async () => {
-    let running = 0;
-    let maxRunning = 0;
-    const change = ({ context: { engine } }: typeof first) =>
-      transactOnIndex(engine, async (trx) => {
-        running += 1;
-        maxRunning = Math.max(maxRunning, running);
-        try {
-          await trx.selectFrom('search_revision').selectAll().execute();
-          await sql`SELECT raise_search_revision()`.execute(trx);
-        } finally {
-          running -= 1;
-        }
-      });
-    await Promise.all([first, second, first, second, first, second].map(change));
-    expect(maxRunning).toBe(1);
-  });
-
-  test('two refreshes of the dictionary leave it current', async () => {
-    const { engine } = first.context;
-    await createSpace(await register(), { title: 'Zeppelin Zeppelin' });
-    await race('dictionary', [
-      () => refreshDictionary(engine),
-      () => refreshDictionary(second.context.engine),
-    ]);
-    const { db } = engine;
-    const dictionary = await db.selectFrom('dictionary').selectAll().executeTakeFirstOrThrow();
-    const { value } = await db
-      .selectFrom('search_revision')
-      .select('value')
-      .executeTakeFirstOrThrow();
-    expect(dictionary.built_revision).toBeLessThanOrEqual(value);
-    await refreshDictionary(engine);
-    const refreshed = await db.selectFrom('dictionary').selectAll().executeTakeFirstOrThrow();
-    expect(refreshed.trie).toEqual(dictionary.trie);
-  });
-
-  test('a refresh of the dictionary during a rebuild of the search index writes no incomplete one', async () => {
-    const { engine } = first.context;
-    const { db } = engine;
-    const readDictionary = () =>
-      db.selectFrom('dictionary').select(['version', 'trie']).executeTakeFirstOrThrow();
-    await createSpace(await register(), { title: 'Zeppelin' });
-    await transactOnSnapshot(engine, (trx) => engine.wordIndex.optimize(trx));
-    await refreshDictionary(engine);
-    const before = await readDictionary();
-    await transactOnIndex(engine, async (trx) => {
-      await sql`SELECT raise_search_revision()`.execute(trx);
-      await trx.updateTable('search_index').set({ version: 0 }).execute();
-    });
-    await blocker.query('BEGIN; LOCK TABLE erased_spaces');
-    const running: Promise<unknown>[] = [];
-    try {
-      // Has its snapshot, and has not read the word index.
-      running.push(refreshDictionary(engine));
-      await waitForLockWaits(engine, 1);
-      // Has truncated the word index.
-      running.push(updateSearchIndex(second.context.engine));
-      await waitForLockWaits(engine, 2);
-    } finally {
-      await blocker.query('COMMIT');
-    }
-    await Promise.all(running);
-    expect(await readDictionary()).toEqual(before);
   });
 });

@@ -11,10 +11,20 @@ import {
   type PostgresqlServer,
   startPostgresql,
 } from '../../support/postgresql.ts';
+import { tablesOf } from '../../support/tables.ts';
+
+/** On PostgreSQL, they are in the copy of the search index. */
+const INDEX_TABLES = [...tablesOf('index'), 'search_revision', 'word_index'];
 
 /** Tables that only one kind of database needs. */
-const ONLY_SQLITE = ['pending_purges', 'word_index'];
-const ONLY_POSTGRESQL = ['maintenance_lease', 'rate_limits', 'word_blocks', 'word_changes'];
+const ONLY_SQLITE = ['pending_purges', ...INDEX_TABLES];
+const ONLY_POSTGRESQL = [
+  'maintenance_lease',
+  'rate_limits',
+  'search_changes',
+  'search_changes_bound',
+  'search_epoch',
+];
 
 test('Both kinds of databases have the same tables and columns', async () => {
   const options = { runsMaintenance: false };

@@ -7,15 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import * as api from '../../../generated/sdk.gen.ts';
 import { openDatabase } from '../../../server/database/open.ts';
-import { updateSearchIndex } from '../../../server/search/rebuild.ts';
 import { startApp } from '../../support/app.ts';
 import { runProgram, startProgram } from '../../support/commands.ts';
 import { EX_CONFIG, EX_TEMPFAIL } from '../../support/exit-codes.ts';
 import { freePort } from '../../support/ports.ts';
 import { execute, PASSWORD, query, startPostgresql, USER } from '../../support/postgresql.ts';
-import { createSpace } from '../../support/spaces.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
 let dataDir: string;
@@ -98,53 +95,13 @@ test('Timeouts of the database do not apply to migrations and imports', async ()
   }
 });
 
-test('Servers that start at the same time rebuild an outdated search index only once', async () => {
-  await using server = await startPostgresql();
-  await using app = await startApp({ DATABASE_URL: await server.createDatabase('outdated') });
-  const space = await createSpace(await app.register(), { title: 'Mountains' });
-  const { engine } = app.context;
-  await engine.db.updateTable('search_index').set({ version: 0 }).execute();
-  const progress: number[] = [];
-  const update = () => updateSearchIndex(engine, (spaces) => progress.push(spaces));
-  await Promise.all([update(), update(), update(), update()]);
-  expect(progress).toEqual([1]);
-  const { data } = await api.searchSpaces({ client: app.client(), query: { q: 'mountains' } });
-  expect(data).toMatchObject([{ space_id: space.space_id }]);
-});
-
-test.each([
-  ['word_changes', 'word_blocks'],
-  ['word_blocks', 'word_changes'],
-])(
-  'A rebuild of the search index and a reader of %s and then %s do not deadlock',
-  async (...tables) => {
-    await using server = await startPostgresql();
-    const url = await server.createDatabase('reading');
-    await using app = await startApp({ DATABASE_URL: url }, { runsMaintenance: false });
-    const { engine } = app.context;
-    await engine.db.updateTable('search_index').set({ version: 0 }).execute();
-    const reader = new pg.Client(url);
-    await reader.connect();
-    try {
-      await reader.query('BEGIN');
-      await reader.query(`SELECT FROM ${tables[0]}`);
-      const rebuilt = updateSearchIndex(engine);
-      // The rebuild ends, or waits for the reader.
-      await Promise.race([rebuilt, sleep(500)]);
-      await Promise.all([reader.query(`SELECT FROM ${tables[1]}; COMMIT`), rebuilt]);
-    } finally {
-      await reader.end();
-    }
-  },
-);
-
 /** Longer than the timeouts of requests. */
 const LONG_WAIT_MS = 33_000;
 
 test.concurrent.each([
   {
     work: 'rebuild of the search index',
-    lock: 'LOCK TABLE search_revision IN EXCLUSIVE MODE',
+    lock: 'LOCK TABLE write_lock IN EXCLUSIVE MODE',
     line: 'another server rebuilds the search index, or an import runs',
   },
   {

@@ -35,7 +35,7 @@ test.each(['1', '2'])(
     await other.connect();
     await other.query('BEGIN');
     // The deletion, which runs on another thread, waits for this lock.
-    await other.query('LOCK TABLE search_revision IN EXCLUSIVE MODE');
+    await other.query('LOCK TABLE write_lock IN EXCLUSIVE MODE');
     const deletion = api.deleteAccount({ client });
     const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ROW SHARE%'`;
     await expect.poll(async () => (await query(url, waits)).length).toBe(1);

@@ -1,61 +1,58 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Engine } from '../../engine.ts';
-import { DictionaryRefresh } from '../../maintenance/dictionary-refresh.ts';
 import type { Maintenance, MaintenanceTasks } from '../../maintenance/run-thread.ts';
-import { transactOnSnapshot } from '../../transaction.ts';
+import { SqliteMaintenance } from '../../sqlite/maintenance/maintenance.ts';
 import { isUnavailable } from '../errors.ts';
-import { MAX_CHANGES } from '../word-index/changes.ts';
+import { pruneLog } from '../search-copy/log.ts';
+import { SearchCopy } from '../search-copy/search-copy.ts';
 
 /** If a killed process no longer renews its lease, another one takes over after this time. */
 const LEASE_SECONDS = 120;
 
-/**
- * Time without changes of the search index after which even a few recent changes are merged into the blocks of the word
- * index. Searches then read less, and the words of deleted spaces are removed.
- */
-const QUIET_INTERVAL_MS = 10_000;
+/** How often the copy of the search index is updated without searches, so that deleted texts leave it. */
+const UPDATE_INTERVAL_MS = 1_000;
 
-/** Time between two merges during a refresh of the dictionary, which can take seconds. */
-const MERGE_INTERVAL_MS = 250;
+const PRUNE_INTERVAL_MS = 60_000;
 
 /**
- * Erases deleted rows, merges changes of the word index and refreshes the dictionary, in one of the processes that
- * share the database. PostgreSQL itself runs vacuum and checkpoints.
+ * Erases deleted rows, in one of the processes that share the database. On each machine, maintains the copy of the
+ * search index. PostgreSQL itself runs vacuum and checkpoints.
  */
 export class PostgresqlMaintenance implements Maintenance {
   readonly #engine: Engine;
   readonly #stopping: AbortSignal;
   readonly #tasks: MaintenanceTasks;
-  readonly #dictionaryRefresh: DictionaryRefresh;
+  readonly #copy: SearchCopy | undefined;
+  #copyMaintenance: { file: string; runRound(): Promise<void> } | undefined;
   readonly #holder = randomUUID();
-  readonly #quietIntervalMs: number;
-  #quietCheckedAt = 0;
-  /** The search revision at the last check. */
-  #checkedRevision: number | undefined;
+  #updatedAt = -Infinity;
+  #prunedAt = -Infinity;
 
+  /** @param indexFolder the copy of the search index; undefined if this process has none */
   constructor(
     engine: Engine,
     stopping: AbortSignal,
     tasks: MaintenanceTasks,
-    quietIntervalMs = QUIET_INTERVAL_MS,
+    indexFolder?: string,
   ) {
     this.#engine = engine;
     this.#stopping = stopping;
     this.#tasks = tasks;
-    this.#dictionaryRefresh = new DictionaryRefresh(tasks.refreshDictionary);
-    this.#quietIntervalMs = quietIntervalMs;
+    if (indexFolder !== undefined && tasks.indexer) {
+      this.#copy = new SearchCopy(indexFolder, engine.db, tasks.indexer);
+    }
   }
 
   async runRound(): Promise<void> {
     try {
+      const copy = this.#copy;
+      if (copy) await copy.deleteIfDamaged(() => this.#maintainCopy(copy));
       if (!(await this.#acquireLease())) return;
       await this.#tasks.eraseDeletedRows();
-      await this.#mergeChanges();
-      if (!this.#dictionaryRefresh.isPausing && !this.#stopping.aborted) {
-        await this.#refreshDictionary();
-      }
+      if (performance.now() < this.#prunedAt + PRUNE_INTERVAL_MS) return;
+      await pruneLog(this.#engine.db);
+      this.#prunedAt = performance.now();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
     }
@@ -63,6 +60,7 @@ export class PostgresqlMaintenance implements Maintenance {
 
   /** Releases the lease, so that another process can take over at once. */
   async stop(): Promise<void> {
+    await this.#copy?.close();
     try {
       await sql`
         UPDATE maintenance_lease SET expires_at = '-infinity'
@@ -72,48 +70,26 @@ export class PostgresqlMaintenance implements Maintenance {
     }
   }
 
-  /** Refreshes the dictionary. Meanwhile, renews the lease and merges changes. */
-  async #refreshDictionary(): Promise<void> {
-    const ended = new AbortController();
-    const refreshing = this.#dictionaryRefresh.run().finally(() => ended.abort());
-    const merging = this.#mergeUntil(ended.signal);
-    // Both end before one throws. Otherwise, the other one could still use the database when it is closed.
-    await Promise.allSettled([refreshing, merging]);
-    await Promise.all([refreshing, merging]);
-  }
-
-  async #mergeUntil(ended: AbortSignal): Promise<void> {
-    while (!ended.aborted) {
-      await sleep(MERGE_INTERVAL_MS, undefined, { signal: ended }).catch(() => {});
-      if (ended.aborted) return;
-      try {
-        if (await this.#acquireLease()) await this.#mergeChanges();
-      } catch (error) {
-        // Later attempts can succeed, and the lease must be renewed.
-        if (!isUnavailable(error)) throw error;
-      }
+  async #maintainCopy(copy: SearchCopy): Promise<void> {
+    if (performance.now() > this.#updatedAt + UPDATE_INTERVAL_MS) {
+      await copy.maintain((reason) =>
+        process.emitWarning(`The copy of the search index is repaired, because ${reason}.`),
+      );
+      this.#updatedAt = performance.now();
     }
-  }
-
-  async #mergeChanges(): Promise<void> {
-    const { rows } = await sql<{ revision: number; changes: number }>`
-      SELECT value AS revision, (SELECT count(*) FROM word_changes) AS changes
-      FROM search_revision`.execute(this.#engine.db);
-    const [{ revision, changes } = { revision: 0, changes: 0 }] = rows;
-    const isQuiet = this.#checkQuiet(revision);
-    if (changes <= MAX_CHANGES && !(isQuiet && changes > 0)) return;
-    // After a conflict, the next round tries again, or the next quiet check if there are only a few changes. A retry
-    // like that of `transact` would stop all writers.
-    await transactOnSnapshot(this.#engine, (trx) => this.#engine.wordIndex.optimize(trx));
-  }
-
-  /** Returns whether the search index has not changed since the last check. Checks only at intervals. */
-  #checkQuiet(revision: number): boolean {
-    if (performance.now() < this.#quietCheckedAt + this.#quietIntervalMs) return false;
-    this.#quietCheckedAt = performance.now();
-    const isQuiet = revision === this.#checkedRevision;
-    this.#checkedRevision = revision;
-    return isQuiet;
+    const deadline = performance.now() + UPDATE_INTERVAL_MS;
+    while (!this.#stopping.aborted && performance.now() < deadline) {
+      if (!(await copy.addPending())) break;
+    }
+    if (this.#copyMaintenance?.file !== copy.file) {
+      const { file, db, engine } = copy;
+      const maintenance = new SqliteMaintenance(db, file, this.#stopping, {
+        refreshDictionary: () => this.#tasks.refreshDictionary(engine),
+        eraseDeletedRows: async () => true,
+      });
+      this.#copyMaintenance = { file, runRound: () => maintenance.runRound() };
+    }
+    await this.#copyMaintenance.runRound();
   }
 
   /**

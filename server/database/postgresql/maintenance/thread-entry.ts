@@ -27,6 +27,7 @@ const engine = createEngine(db);
 
 await runThread({
   engine,
-  createMaintenance: (tasks, stopping) => new PostgresqlMaintenance(engine, stopping, tasks),
+  createMaintenance: (tasks, stopping) =>
+    new PostgresqlMaintenance(engine, stopping, tasks, settings.indexFolder),
   unavailableError: stoppingError,
 });

@@ -1,0 +1,102 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Database, SpaceChanges } from '../../engine.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** How long the log keeps changes. Cursors of searches are valid for as long. */
+const RETENTION = sql`interval '1 hour'`;
+
+/** Appends changes to the log, in the transaction that makes them. */
+export async function recordChanges(
+  trx: Database,
+  { spacePks, omit }: SpaceChanges,
+): Promise<void> {
+  if (spacePks.length === 0) return;
+  await sql`INSERT INTO search_changes (space_pk, omit)
+    SELECT unnest(${spacePks}::bigint[]), ${omit}::boolean`.execute(trx);
+}
+
+/** The state of the log in a snapshot of the database. */
+export interface LogState {
+  /** See `Snapshot`. */
+  snapshot: string;
+  /**
+   * Differs if transaction ids can have been used again: in another database, after a crash and on another server. Null
+   * after a crash, until `beginEpoch` is called.
+   */
+  epoch: string | null;
+  /** The log has all changes of the transactions from this one on. */
+  bound: number;
+  /** Whether the log has changes that the other snapshot does not show. */
+  hasChanges: boolean;
+}
+
+/** Compares the log with the snapshot of a copy. Called before every search, so it is one statement. */
+export async function readLogState(source: Database, since: Snapshot): Promise<LogState> {
+  const { rows } = await sql<LogState>`
+    SELECT pg_current_snapshot()::text AS snapshot,
+      (SELECT token FROM search_epoch) || ' '
+        || (SELECT oid FROM pg_database WHERE datname = current_database()) || ' '
+        || extract(epoch FROM pg_postmaster_start_time()) AS epoch,
+      (SELECT xid::text::bigint FROM search_changes_bound) AS bound,
+      EXISTS (SELECT FROM search_changes WHERE ${isInvisible(since)}) AS "hasChanges"`.execute(
+    source,
+  );
+  return rows[0] as LogState;
+}
+
+export interface LoggedChange {
+  xid: number;
+  space_pk: number | null;
+  user_pk: number | null;
+  omit: boolean;
+}
+
+/** Returns the changes that a snapshot does not show. */
+export async function readLog(source: Database, since: Snapshot): Promise<LoggedChange[]> {
+  const { rows } = await sql<LoggedChange>`
+    SELECT xid::text::bigint AS xid, space_pk, user_pk, omit
+    FROM search_changes WHERE ${isInvisible(since)}`.execute(source);
+  return rows;
+}
+
+/**
+ * SQL condition. Not `NOT pg_visible_in_snapshot(xid, snapshot)`, which cannot use the index: behind a transaction that
+ * stays open, it would test every row of the log.
+ */
+function isInvisible({ end, open }: Snapshot): RawBuilder<boolean> {
+  return sql<boolean>`(xid >= ${String(end)}::text::xid8 OR xid = ANY(${open.map(String)}::text[]::xid8[]))`;
+}
+
+/** Begins a new epoch after a crash. Empties the log, whose transaction ids may be used again. */
+export async function beginEpoch(source: Database): Promise<void> {
+  await source.transaction().execute(async (trx) => {
+    await sql`LOCK TABLE search_epoch IN EXCLUSIVE MODE`.execute(trx);
+    const { numAffectedRows } = await sql`
+      INSERT INTO search_epoch SELECT gen_random_uuid() WHERE NOT EXISTS (SELECT FROM search_epoch)`.execute(
+      trx,
+    );
+    if (numAffectedRows !== 1n) return;
+    await sql`DELETE FROM search_changes WHERE xid < pg_snapshot_xmin(pg_current_snapshot())`.execute(
+      trx,
+    );
+    await sql`UPDATE search_changes_bound SET xid = pg_snapshot_xmin(pg_current_snapshot())`.execute(
+      trx,
+    );
+  });
+}
+
+/** Deletes changes that are older than the retention and that every later snapshot shows. */
+export async function pruneLog(source: Database): Promise<void> {
+  await sql`
+    WITH bound AS MATERIALIZED (
+      SELECT least(
+        pg_snapshot_xmin(pg_current_snapshot()),
+        (SELECT xid FROM search_changes WHERE recorded_at > now() - ${RETENTION} ORDER BY xid LIMIT 1)
+      ) AS xid
+    ), pruned AS (
+      DELETE FROM search_changes USING bound WHERE search_changes.xid < bound.xid RETURNING 1
+    )
+    UPDATE search_changes_bound SET xid = bound.xid FROM bound WHERE EXISTS (SELECT FROM pruned)`.execute(
+    source,
+  );
+}

@@ -1,0 +1,612 @@
+import { hash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { sql } from 'kysely';
+import type {
+  Database,
+  DatabaseTransaction,
+  Engine,
+  IndexableSpace,
+  Indexer,
+  IndexMark,
+  IsChanged,
+  SearchIndex,
+} from '../../engine.ts';
+import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prepared.ts';
+import type { PublicSpaces } from '../../schema.ts';
+import { connect } from '../../sqlite/dialect.ts';
+import { createEngine } from '../../sqlite/engine.ts';
+import type { Meter } from '../../sqlite/waiting.ts';
+import { readSnapshot, transact } from '../../transaction.ts';
+import { stoppingError } from '../errors.ts';
+import { deleteCopy, findCopy, isDamage, prepareCopy } from './copy-file.ts';
+import { beginEpoch, type LoggedChange, readLog, readLogState, recordChanges } from './log.ts';
+import { includes, parseSnapshot, type Snapshot } from './snapshot.ts';
+
+/**
+ * A transaction that changes more spaces does not delay searches: the spaces that it removes disappear at once, and the
+ * others are added in steps.
+ */
+const MAX_CHANGES_AT_ONCE = 500;
+
+/** Number of spaces that one step adds while searches run. */
+const SPACES_PER_STEP = 200;
+
+/** Number of spaces that one step adds before the copy can be searched, and that a comparison reads at once. */
+const SPACES_PER_BATCH = 5_000;
+
+/** How often the stored snapshot advances without changes. An old one would seem to be from before the log. */
+const SNAPSHOT_REFRESH_MS = 10_000;
+
+/** The row of `copy_state`. */
+interface CopyState {
+  epoch: string;
+  snapshot: Snapshot;
+  bound: number;
+  isBuilding: boolean;
+}
+
+type Mark = readonly [epoch: string, end: number, open: readonly number[], min: number];
+
+/**
+ * A copy of the search index in a SQLite file, which follows a PostgreSQL database. It stores the snapshot of the
+ * database that it shows. All processes of a machine share the file, and each of them can update it.
+ */
+export class SearchCopy implements SearchIndex {
+  readonly #folder: string;
+  readonly #source: Database;
+  readonly #indexer: Indexer;
+  readonly #meter: Meter | undefined;
+  #opened: { file: string; engine: Engine } | undefined;
+  /** Engines of files that were deleted while queries could still use them. */
+  readonly #former: Engine[] = [];
+  #running: Promise<void> | undefined;
+  #waiting: Promise<void> | undefined;
+  #refreshedAt = 0;
+
+  /** @param folder prepared by `prepareCopy` */
+  constructor(folder: string, source: Database, indexer: Indexer, meter?: Meter) {
+    this.#folder = folder;
+    this.#source = source;
+    this.#indexer = indexer;
+    this.#meter = meter;
+  }
+
+  /** @throws an error for which `Engine.isUnavailable` returns true if the file was deleted and is not created again yet */
+  #open(): { file: string; engine: Engine } {
+    if (this.#opened && existsSync(this.#opened.file)) return this.#opened;
+    const file = findCopy(this.#folder);
+    if (file === undefined) throw notReady();
+    if (this.#opened) this.#former.push(this.#opened.engine);
+    this.#opened = { file, engine: createEngine(connect(file, this.#meter)) };
+    return this.#opened;
+  }
+
+  /** The file of the copy. Changes if it is damaged or deleted. */
+  get file(): string {
+    return this.#open().file;
+  }
+
+  /** The copy as a database of its own, for maintenance. */
+  get engine(): Engine {
+    return this.#open().engine;
+  }
+
+  get db(): Database {
+    return this.engine.db;
+  }
+
+  read<T>(work: (snapshot: Database) => Promise<T>): Promise<T> {
+    return this.deleteIfDamaged(() => readSnapshot(this.db, work));
+  }
+
+  /**
+   * Runs `work` with the copy. If the copy proves to be damaged, deletes it, so that maintenance builds another one.
+   * @throws an error for which `Engine.isUnavailable` returns true if it is damaged; errors of `work`
+   */
+  async deleteIfDamaged<T>(work: () => Promise<T>): Promise<T> {
+    const opened = this.#opened;
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      // Another process may have replaced it already.
+      const file = (opened ?? this.#opened)?.file;
+      if (file !== undefined && existsSync(file)) {
+        process.emitWarning(
+          `The copy of the search index is built again, because it is damaged: ${(error as Error).message}`,
+        );
+        deleteCopy(file);
+      }
+      throw notReady();
+    }
+  }
+
+  record = recordChanges;
+
+  /**
+   * At most one question to PostgreSQL runs and one waits. A caller cannot use the running one, because it may have been
+   * answered before the caller's last write.
+   */
+  update(): Promise<void> {
+    if (!this.#running) {
+      this.#running = this.deleteIfDamaged(() => this.#update()).finally(() => {
+        this.#running = undefined;
+      });
+      return this.#running;
+    }
+    this.#waiting ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#waiting = undefined;
+        return this.update();
+      });
+    return this.#waiting;
+  }
+
+  async readMark(snapshot: Database): Promise<IndexMark> {
+    const { epoch, snapshot: shown } = await readState(snapshot);
+    return [epoch, shown.end, shown.open, shown.min] satisfies Mark;
+  }
+
+  async changesSince(snapshot: Database, mark: IndexMark): Promise<IsChanged | undefined> {
+    const [epoch, end, open, min] = mark as Mark;
+    const state = await readState(snapshot);
+    if (epoch !== state.epoch || min < state.bound) return undefined;
+    const rows = await selectSpacesChangedBy(
+      snapshot,
+      open.map((xid) => ({ xid })),
+    );
+    const changed = new Set(rows.map(({ space_pk }) => space_pk));
+    return ({ key, revision }) => revision >= end || changed.has(this.#indexer.spacePkOf(key));
+  }
+
+  async isReady(): Promise<boolean> {
+    try {
+      const state = await readState(this.db);
+      return (
+        !state.isBuilding && !isUnrelated(state, await readLogState(this.#source, state.snapshot))
+      );
+    } catch (error) {
+      if (isNotReady(error)) return false;
+      throw error;
+    }
+  }
+
+  async #update(): Promise<void> {
+    const state = await readState(this.db);
+    const log = await readLogState(this.#source, state.snapshot);
+    if (state.isBuilding || isUnrelated(state, log)) throw notReady();
+    const isDue = performance.now() > this.#refreshedAt + SNAPSHOT_REFRESH_MS;
+    if (log.hasChanges || isDue) await this.#apply(state, []);
+  }
+
+  /**
+   * Builds the copy, or repairs it if it cannot follow the log. Then adds the pending spaces.
+   * @param onRepair called with the reason if it must be repaired
+   * @param onProgress called with the number of spaces that are left to add
+   */
+  async prepare(
+    onRepair: (reason: string) => void,
+    onProgress: (spaces: number) => void,
+  ): Promise<void> {
+    await this.maintain(onRepair);
+    while (await this.addPending(SPACES_PER_BATCH)) onProgress(await this.countPending());
+  }
+
+  /** Creates the copy if it was deleted, repairs it if it cannot follow the log, and otherwise applies the changes. */
+  async maintain(onRepair: (reason: string) => void): Promise<void> {
+    if (findCopy(this.#folder) === undefined) {
+      onRepair('its file is missing');
+      prepareCopy(this.#folder, this.#indexer.version, onRepair);
+    }
+    const state = await readState(this.db);
+    let log = await readLogState(this.#source, state.snapshot);
+    if (log.epoch === null) {
+      await beginEpoch(this.#source);
+      log = await readLogState(this.#source, state.snapshot);
+    }
+    if (isUnrelated(state, log)) {
+      if (state.epoch !== '') {
+        onRepair(
+          state.epoch === log.epoch
+            ? 'the database no longer has all changes since it was last updated'
+            : 'the database was restarted, restored or replaced',
+        );
+      }
+      await this.#repair();
+    } else if (log.hasChanges) await this.#apply(state, []);
+  }
+
+  /**
+   * Adds a step of the pending spaces.
+   * @returns false if there are none
+   */
+  async addPending(limit?: number): Promise<boolean> {
+    const state = await readState(this.db);
+    const size = limit ?? (state.isBuilding ? SPACES_PER_BATCH : SPACES_PER_STEP);
+    const { rows } = await sql<{ space_pk: number }>`
+      SELECT space_pk FROM pending_spaces ORDER BY space_pk DESC LIMIT ${size}`.execute(this.db);
+    if (rows.length > 0) {
+      await this.#apply(
+        state,
+        rows.map(({ space_pk }) => space_pk),
+      );
+      return true;
+    }
+    if (state.isBuilding) await sql`UPDATE copy_state SET is_building = 0`.execute(this.db);
+    return false;
+  }
+
+  async countPending(): Promise<number> {
+    const { rows } = await sql<{ count: number }>`
+      SELECT count(*) AS count FROM pending_spaces`.execute(this.db);
+    return rows[0]?.count ?? 0;
+  }
+
+  async close(): Promise<void> {
+    for (const engine of [...this.#former, this.#opened?.engine]) await engine?.close();
+  }
+
+  /** Applies the changes since the state of the copy, and adds pending spaces. */
+  async #apply(state: CopyState, pending: readonly number[]): Promise<void> {
+    const read = await readSnapshot(this.#source, async (source) => {
+      const log = await readLogState(source, state.snapshot);
+      const changes = await readLog(source, state.snapshot);
+      const { large, small } = splitBySize(changes);
+      const changed = pksOf(small, 'space_pk');
+      const wanted = new Set([...changed, ...pending]);
+      const later = pksOf(large, 'space_pk').filter((pk) => !wanted.has(pk));
+      if (isUnrelated(state, log)) throw notReady();
+      return {
+        log,
+        changes,
+        wanted: [...wanted],
+        contents: await this.#readContents(source, [...wanted], pksOf(changes, 'user_pk')),
+        // Which of them are still public. The others are removed at once.
+        postponed: await selectPublic(source, toRows(later)),
+        removed: later,
+      };
+    });
+    const { log } = read;
+    const snapshot = parseSnapshot(log.snapshot);
+    await transact(this.engine, async (index) => {
+      const current = await readState(index);
+      // Another process was faster.
+      if (current.epoch !== state.epoch || current.epoch !== log.epoch) return;
+      if (includes(current.snapshot, snapshot)) {
+        // Without a later change, the pending spaces are as they were read.
+        if (pending.length === 0 || !includes(snapshot, current.snapshot)) return;
+      }
+      await insertSpaceChanges(index, marksOf(read.changes));
+      const postponed = new Set(read.postponed.map(({ pk }) => pk));
+      const removed = read.removed.filter((pk) => !postponed.has(pk));
+      await this.#write(index, [...read.wanted, ...removed], read.contents);
+      await insertPending(index, toSpacePks([...postponed]));
+      await deletePending(index, toSpacePks([...read.wanted, ...removed]));
+      await writeState(index, { ...current, snapshot, bound: log.bound });
+      await sql`DELETE FROM space_changes WHERE xid < ${log.bound}`.execute(index);
+    });
+    this.#refreshedAt = performance.now();
+  }
+
+  async #readContents(
+    source: Database,
+    spacePks: readonly number[],
+    userPks: readonly number[],
+  ): Promise<Contents> {
+    const spaces = await this.#indexer.readSpaces(source, spacePks);
+    const users = [...new Set([...userPks, ...spaces.map(({ creator_pk }) => creator_pk)])];
+    const tagIds = new Set(spaces.flatMap(({ tags }) => tags.map(({ tag_id }) => tag_id)));
+    return {
+      spaces,
+      users: await selectUsers(source, toRows(users)),
+      tags: await selectTags(
+        source,
+        Array.from(tagIds, (tag_id) => ({ tag_id })),
+      ),
+    };
+  }
+
+  /** Replaces spaces, and the users and tags that they need. */
+  async #write(
+    index: DatabaseTransaction,
+    spacePks: readonly number[],
+    { spaces, users, tags }: Contents,
+  ): Promise<void> {
+    const former = await selectRows(index, toSpacePks(spacePks));
+    const marks = await selectLastChanges(index, toSpacePks(spacePks));
+    const lastChange = new Map(marks.map(({ space_pk, xid }) => [space_pk, xid]));
+    const knownTags = new Set(tags.map(({ tag_id }) => tag_id));
+    const formerTags = await selectTagsOf(
+      index,
+      former.map(({ key }) => ({ key })),
+    );
+    await insertTags(index, tags);
+    await insertUsers(index, users);
+    const revision = (pk: number) => lastChange.get(pk) ?? 0;
+    const rows = new Map(former.map((row) => [row.space_pk, row]));
+    // A join usually changes only the count, which needs no change of the words.
+    const recounted = spaces.filter((space) => {
+      const row = rows.get(space.pk);
+      const { participant_count } = space;
+      return row && digest({ ...row, participant_count }) === digest(this.#indexer.rowOf(space));
+    });
+    for (const { pk, participant_count } of recounted) {
+      await updateCount(index, { space_pk: pk, participant_count, revision: revision(pk) });
+    }
+    const unmoved = new Set(recounted.map(({ pk }) => pk));
+    await this.#indexer.replaceSpaces(
+      this.engine,
+      index,
+      spacePks.filter((pk) => !unmoved.has(pk)),
+      spaces.filter(({ pk }) => !unmoved.has(pk)),
+      revision,
+    );
+    await deleteUnusedTags(
+      index,
+      formerTags.filter(({ tag_id }) => !knownTags.has(tag_id)),
+    );
+    // Deleted accounts keep no name until their row is deleted, but their spaces had words.
+    if (users.some(({ username }) => username === '')) await this.engine.requestPurge(index);
+  }
+
+  /**
+   * Compares all spaces with the copy. Removes those that the database no longer has, and enqueues those that differ.
+   * Reads the database in one snapshot, which the copy shows when they have been added.
+   */
+  async #repair(): Promise<void> {
+    const { db } = this;
+    const before = await readState(db);
+    const digests = await readDigests(db);
+    const differing: number[] = [];
+    const publicPks = new Set<number>();
+    const users: Contents['users'] = [];
+    const { log, changes } = await readSnapshot(this.#source, async (source) => {
+      const found = await readLogState(source, { min: 0, end: 0, open: [] });
+      for (let after = 0; ; ) {
+        const batch = await source
+          .selectFrom('spaces')
+          .select('pk')
+          .where('pk', '>', after)
+          .where('visibility', '=', 'public')
+          .orderBy('pk')
+          .limit(SPACES_PER_BATCH)
+          .execute();
+        const last = batch.at(-1);
+        if (!last) break;
+        after = last.pk;
+        const contents = await this.#readContents(
+          source,
+          batch.map(({ pk }) => pk),
+          [],
+        );
+        for (const { pk } of contents.spaces) publicPks.add(pk);
+        users.push(...contents.users);
+        for (const space of contents.spaces) {
+          if (digest(this.#indexer.rowOf(space)) !== digests.get(space.pk))
+            differing.push(space.pk);
+        }
+      }
+      return { log: found, changes: await readLog(source, { min: 0, end: 0, open: [] }) };
+    });
+    await transact(this.engine, async (index) => {
+      const current = await readState(index);
+      // Another process was faster.
+      if (current.epoch !== before.epoch || current.snapshot.end !== before.snapshot.end) return;
+      const rows = await index.selectFrom('public_spaces').select('space_pk').execute();
+      const removed = rows.map(({ space_pk }) => space_pk).filter((pk) => !publicPks.has(pk));
+      await sql`DELETE FROM space_changes`.execute(index);
+      await insertSpaceChanges(index, marksOf(changes));
+      await sql`DELETE FROM pending_spaces`.execute(index);
+      await insertPending(index, toSpacePks(differing));
+      await this.#write(index, removed, { spaces: [], users, tags: [] });
+      if (removed.length > 0) await this.engine.requestPurge(index);
+      await sql`DELETE FROM users WHERE pk NOT IN (SELECT creator_pk FROM public_spaces)
+        AND pk NOT IN (SELECT value FROM json_each(${JSON.stringify(users.map(({ pk }) => pk))}))`.execute(
+        index,
+      );
+      await writeState(index, {
+        epoch: log.epoch ?? '',
+        snapshot: parseSnapshot(log.snapshot),
+        bound: log.bound,
+        isBuilding: differing.length > 0,
+      });
+    });
+  }
+}
+
+interface Contents {
+  spaces: readonly IndexableSpace[];
+  users: { pk: number; user_id: string; username: string; avatar: string | null }[];
+  tags: readonly { tag_id: number; tag_key: string }[];
+}
+
+/** Whether a copy cannot be updated from the log alone. */
+function isUnrelated(
+  { epoch, snapshot }: CopyState,
+  log: { epoch: string | null; bound: number },
+): boolean {
+  return epoch === '' || epoch !== log.epoch || snapshot.min < log.bound;
+}
+
+const NOT_READY = 'The search index is being built or repaired.';
+
+function notReady(): Error {
+  return stoppingError(NOT_READY);
+}
+
+function isNotReady(error: unknown): boolean {
+  return error instanceof Error && error.message === NOT_READY;
+}
+
+function pksOf(changes: readonly LoggedChange[], column: 'space_pk' | 'user_pk'): number[] {
+  return [...new Set(changes.flatMap(({ [column]: pk }) => (pk === null ? [] : [pk])))];
+}
+
+/** Separates the changes of large transactions from the others. */
+function splitBySize(changes: readonly LoggedChange[]) {
+  const transactions = [...Map.groupBy(changes, ({ xid }) => xid).values()];
+  const isLarge = (each: readonly LoggedChange[]) => each.length > MAX_CHANGES_AT_ONCE;
+  return {
+    large: transactions.filter(isLarge).flat(),
+    small: transactions.filter((each) => !isLarge(each)).flat(),
+  };
+}
+
+function marksOf(changes: readonly LoggedChange[]): { xid: number; space_pk: number }[] {
+  return changes.flatMap(({ xid, space_pk, omit }) =>
+    omit && space_pk !== null ? [{ xid, space_pk }] : [],
+  );
+}
+
+function toRows(pks: readonly number[]): { pk: number }[] {
+  return pks.map((pk) => ({ pk }));
+}
+
+function toSpacePks(pks: readonly number[]): { space_pk: number }[] {
+  return pks.map((space_pk) => ({ space_pk }));
+}
+
+async function readState(db: Database): Promise<CopyState> {
+  const { rows } = await sql<{
+    epoch: string;
+    snapshot: string;
+    bound: number;
+    is_building: number;
+  }>`SELECT epoch, snapshot, bound, is_building FROM copy_state`.execute(db);
+  const [row] = rows;
+  if (!row) throw new Error('The table copy_state is empty.');
+  return {
+    epoch: row.epoch,
+    snapshot: parseSnapshot(row.snapshot),
+    bound: row.bound,
+    isBuilding: row.is_building === 1,
+  };
+}
+
+/** Returns a digest of the row of each space. */
+async function readDigests(db: Database): Promise<ReadonlyMap<number, string>> {
+  const digests = new Map<number, string>();
+  const rows = db.selectFrom('public_spaces').selectAll().stream();
+  for await (const { revision, ...row } of rows) digests.set(row.space_pk, digest(row));
+  return digests;
+}
+
+function digest(row: Omit<PublicSpaces, 'revision'>): string {
+  const { key, creator_pk, participant_count, title_key, head, tail } = row;
+  return hash(
+    'sha1',
+    [key, creator_pk, participant_count, title_key, head, tail].join(' '),
+    'base64',
+  );
+}
+
+async function writeState(
+  index: Database,
+  { epoch, snapshot: { min, end, open }, bound, isBuilding }: CopyState,
+): Promise<void> {
+  await sql`UPDATE copy_state SET epoch = ${epoch}, snapshot = ${`${min}:${end}:${open.join(',')}`},
+    bound = ${bound}, is_building = ${Number(isBuilding)}`.execute(index);
+}
+
+// Statements on PostgreSQL.
+
+const selectPublic = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+  db
+    .selectFrom('spaces')
+    .select('spaces.pk')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+    .where('spaces.pk', 'in', columnOf(rows, 'pk'))
+    .where('visibility', '=', 'public')
+    .where('suspended_at', 'is', null)
+    .where(sql<boolean>`spaces.pk NOT IN (SELECT space_pk FROM erased_spaces)`),
+);
+
+const selectUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+  db
+    .selectFrom('users')
+    .select(['pk', 'user_id', 'username', 'avatar'])
+    .where('pk', 'in', columnOf(rows, 'pk')),
+);
+
+const selectTags = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
+  db
+    .selectFrom('tags')
+    .select(['tag_id', 'tag_key'])
+    .where('tag_id', 'in', columnOf(rows, 'tag_id')),
+);
+
+// Statements on the copy.
+
+const selectRows = prepareReadMany({ space_pk: 'bigint' }, (db, rows) =>
+  db.selectFrom('public_spaces').selectAll().where('space_pk', 'in', columnOf(rows, 'space_pk')),
+);
+
+const selectTagsOf = prepareReadMany(
+  { key: 'bigint' },
+  (_, rows) => sql<{ tag_id: number }>`
+    SELECT DISTINCT json_extract(tag.value, '$.tag_id') AS tag_id
+    FROM public_spaces, json_each('{' || substr(tail, 2), '$.tags') AS tag
+    WHERE public_spaces.key IN (${sql.join(columnOf(rows, 'key'))})`,
+);
+
+const selectLastChanges = prepareReadMany(
+  { space_pk: 'bigint' },
+  (_, rows) => sql<{ space_pk: number; xid: number }>`
+    SELECT space_pk, max(xid) AS xid FROM space_changes
+    WHERE space_pk IN (${sql.join(columnOf(rows, 'space_pk'))}) GROUP BY space_pk`,
+);
+
+const selectSpacesChangedBy = prepareReadMany(
+  { xid: 'bigint' },
+  (_, rows) => sql<{ space_pk: number }>`
+    SELECT space_pk FROM space_changes WHERE xid IN (${sql.join(columnOf(rows, 'xid'))})`,
+);
+
+const insertSpaceChanges = prepareWriteMany(
+  { xid: 'bigint', space_pk: 'bigint' },
+  (_, rows) => sql`INSERT OR IGNORE INTO space_changes (xid, space_pk)
+    VALUES ${sql.join(rows.map(({ xid, space_pk }) => sql`(${xid}, ${space_pk})`))}`,
+);
+
+const updateCount = prepare(
+  { space_pk: 'bigint', participant_count: 'bigint', revision: 'bigint' },
+  (db, { space_pk, participant_count, revision }) =>
+    db
+      .updateTable('public_spaces')
+      .set({ participant_count, revision })
+      .where('space_pk', '=', space_pk),
+);
+
+const insertPending = prepareWriteMany(
+  { space_pk: 'bigint' },
+  (_, rows) => sql`INSERT OR IGNORE INTO pending_spaces (space_pk)
+    VALUES ${sql.join(rows.map(({ space_pk }) => sql`(${space_pk})`))}`,
+);
+
+const deletePending = prepareReadMany(
+  { space_pk: 'bigint' },
+  (_, rows) => sql`DELETE FROM pending_spaces
+    WHERE space_pk IN (${sql.join(columnOf(rows, 'space_pk'))})`,
+);
+
+const insertTags = prepareWriteMany(
+  { tag_id: 'bigint', tag_key: 'text' },
+  (_, rows) => sql`INSERT OR REPLACE INTO tags (tag_id, tag_key)
+    VALUES ${sql.join(rows.map(({ tag_id, tag_key }) => sql`(${tag_id}, ${tag_key})`))}`,
+);
+
+const deleteUnusedTags = prepareReadMany(
+  { tag_id: 'bigint' },
+  (_, rows) => sql`DELETE FROM tags WHERE tag_id IN (${sql.join(columnOf(rows, 'tag_id'))})
+    AND NOT EXISTS (SELECT 1 FROM tag_hits WHERE tag_hits.tag_id = tags.tag_id)`,
+);
+
+const insertUsers = prepareWriteMany(
+  { pk: 'bigint', user_id: 'text', username: 'text', avatar: 'nullable text' },
+  (_, rows) => sql`INSERT INTO users (pk, user_id, username, avatar)
+    VALUES ${sql.join(rows.map((row) => sql`(${row.pk}, ${row.user_id}, ${row.username}, ${row.avatar})`))}
+    ON CONFLICT (pk) DO UPDATE SET
+      user_id = excluded.user_id, username = excluded.username, avatar = excluded.avatar
+    WHERE (user_id, username, avatar) IS NOT (excluded.user_id, excluded.username, excluded.avatar)`,
+);

@@ -1,0 +1,316 @@
+import { readdirSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as api from '../../../generated/sdk.gen.ts';
+import type { Engine } from '../../../server/database/engine.ts';
+import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
+import { transact } from '../../../server/database/transaction.ts';
+import { indexSpaces } from '../../../server/search/documents.ts';
+import { startApp, type TestApp } from '../../support/app.ts';
+import { assertConsistent } from '../../support/consistency.ts';
+import { nextPage, readPages } from '../../support/pages.ts';
+import { type PostgresqlServer, query, startPostgresql } from '../../support/postgresql.ts';
+import { createSpace } from '../../support/spaces.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+
+let server: PostgresqlServer;
+let url: string;
+const warnings: string[] = [];
+const log = pino({ level: 'warn' }, { write: (line) => void warnings.push(line) });
+/** Two machines with the same database. */
+let machines: [TestApp, TestApp];
+
+beforeAll(async () => {
+  server = await startPostgresql();
+  url = await server.createDatabase('copies');
+  machines = [
+    await startApp({ DATABASE_URL: url }, { log }),
+    await startApp({ DATABASE_URL: url }, { log }),
+  ];
+});
+afterAll(async () => {
+  for (const machine of machines) await machine[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+async function findTitles(app: TestApp, q: string): Promise<string[]> {
+  const { data } = await api.searchSpaces({
+    client: app.client(),
+    query: { q, as_typed: true, limit: 100 },
+    throwOnError: true,
+  });
+  return data.map(({ title }) => title);
+}
+
+test('A search on any machine shows every change that was acknowledged before it, and none that was rolled back', async () => {
+  const [first, second] = machines;
+  const user = await first.register('walker');
+  const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
+  /** The number in the title of each space: the last acknowledged one, and the last one that was attempted. */
+  const acknowledged = new Map<string, number>();
+  const attempted = new Map<string, number>();
+  const rolledBack = new Set<string>();
+  for (const name of names) {
+    await createSpace(user, { title: `Walk ${name} 0` });
+    acknowledged.set(name, 0);
+    attempted.set(name, 0);
+  }
+  let isDone = false;
+  class RolledBack extends Error {}
+  /** Renames spaces in transactions of different length, some of which are rolled back. */
+  const write = async (engine: Engine, own: readonly string[]) => {
+    for (let n = 1; !isDone; n += 1) {
+      const name = own[n % own.length] as string;
+      const willRollBack = Math.random() < 0.2;
+      const duration = Math.random() < 0.3 ? Math.random() * 60 : 0;
+      attempted.set(name, n);
+      if (willRollBack) rolledBack.add(`${name} ${n}`);
+      try {
+        await transact(engine, async (trx) => {
+          const { pk } = await trx
+            .updateTable('spaces')
+            .set({ title: `Walk ${name} ${n}` })
+            .where('title', 'like', `Walk ${name} %`)
+            .returning('pk')
+            .executeTakeFirstOrThrow();
+          await indexSpaces(engine, trx, [pk]);
+          await sleep(duration);
+          if (willRollBack) throw new RolledBack();
+        });
+        acknowledged.set(name, n);
+      } catch (error) {
+        if (!(error instanceof RolledBack)) throw error;
+      }
+    }
+  };
+  let searches = 0;
+  const read = async (app: TestApp) => {
+    const end = performance.now() + 5_000;
+    while (performance.now() < end) {
+      const before = new Map(acknowledged);
+      const titles = await findTitles(app, 'walk');
+      expect(titles).toHaveLength(names.length);
+      for (const title of titles) {
+        const [, name, number] = title.split(' ') as [string, string, string];
+        expect(Number(number)).toBeGreaterThanOrEqual(before.get(name) as number);
+        expect(Number(number)).toBeLessThanOrEqual(attempted.get(name) as number);
+        expect(rolledBack).not.toContain(`${name} ${number}`);
+      }
+      searches += 1;
+    }
+  };
+  const writers = Array.from({ length: 8 }, (_, i) =>
+    write(
+      (i % 2 === 0 ? first : second).context.engine,
+      names.filter((_name, j) => j % 8 === i),
+    ),
+  );
+  try {
+    await Promise.all([first, first, second, second].map(read));
+  } finally {
+    isDone = true;
+    await Promise.all(writers);
+  }
+  expect(searches).toBeGreaterThan(20);
+  expect(rolledBack.size).toBeGreaterThan(5);
+  for (const { context } of machines) await assertConsistent(context.engine);
+});
+
+test('Pages from different machines neither repeat nor miss a space while others are edited and deleted', async () => {
+  const [first, second] = machines;
+  const user = await first.register('cartographer');
+  const spaces = [];
+  for (let i = 0; i < 60; i += 1) spaces.push(await createSpace(user, { title: `Atlas ${i}` }));
+  const kept = spaces.filter((_, i) => i % 3 === 0).map(({ space_id }) => space_id);
+  let isDone = false;
+  const writing = (async () => {
+    for (let i = 0; !isDone; i += 1) {
+      const space = spaces[i % spaces.length] as (typeof spaces)[number];
+      if (kept.includes(space.space_id)) continue;
+      const path = { space_id: space.space_id };
+      if (i % 3 === 1) {
+        await api.updateSpace({ client: user.client, path, body: { description: `Edit ${i}` } });
+      } else if (i < 60) {
+        await api.deleteSpace({ client: user.client, path });
+      }
+    }
+  })();
+  try {
+    for (let walk = 0; walk < 20; walk += 1) {
+      const found: string[] = [];
+      let path: string | undefined = '/api/spaces/search?q=atlas&limit=4';
+      for (let page = walk; path; page += 1) {
+        const app = page % 2 === 0 ? first : second;
+        const response = await app.fetch(path);
+        expect(response.status).toBe(200);
+        found.push(
+          ...((await response.json()) as { space_id: string }[]).map((each) => each.space_id),
+        );
+        path = nextPage(response);
+      }
+      expect(new Set(found).size).toBe(found.length);
+      expect(found).toEqual(expect.arrayContaining(kept));
+    }
+  } finally {
+    isDone = true;
+    await writing;
+  }
+});
+
+test('Thousands of spaces from one transaction are found in steps, and disappear at once', async () => {
+  const [first, second] = machines;
+  const user = await first.register('importer');
+  const before = (await findTitles(first, 'walk')).length;
+  const { engine } = second.context;
+  await transact(engine, async (trx) => {
+    const { pk: creator_pk } = await trx
+      .selectFrom('users')
+      .select('pk')
+      .where('user_id', '=', user.userId)
+      .executeTakeFirstOrThrow();
+    const rows = Array.from({ length: 2_000 }, (_, i) => ({
+      space_id: `many-${i}`,
+      creator_pk,
+      title: `Myriad ${i}`,
+      description: '',
+      visibility: 'public' as const,
+      invitation_code: null,
+      participant_count: 0,
+      created_at: new Date().toISOString(),
+    }));
+    const added = await trx.insertInto('spaces').values(rows).returning('pk').execute();
+    await indexSpaces(
+      engine,
+      trx,
+      added.map(({ pk }) => pk),
+    );
+  });
+  // A search does not wait for them, and shows smaller changes at once.
+  await createSpace(await second.register('walker-b'), { title: 'Walk alone' });
+  expect(await findTitles(first, 'walk')).toHaveLength(before + 1);
+  const count = async () =>
+    (await readPages(first, '/api/spaces/search?q=myriad&limit=100')).flat().length;
+  await waitUntil('all are found', async () => (await count()) === 2_000, 20_000);
+  await api.deleteAccount({ client: user.client, throwOnError: true });
+  expect(await findTitles(second, 'myriad')).toEqual([]);
+  expect(await findTitles(first, 'myriad')).toEqual([]);
+});
+
+describe('A copy', () => {
+  const folder = (app: TestApp) => searchIndexFolder(app.context.config);
+  const fileOf = (app: TestApp) => {
+    const [name] = readdirSync(folder(app)).filter((each) => each.endsWith('.sqlite'));
+    return join(folder(app), name as string);
+  };
+  const damages: Record<string, (file: string) => void> = {
+    deleted: (file) => unlinkSync(file),
+    truncated: (file) => truncateSync(file, 8192),
+    overwritten: (file) => {
+      const bytes = readFileSync(file);
+      for (let at = 4096; at < bytes.length; at += 512) bytes.write('damage', at);
+      writeFileSync(file, bytes);
+    },
+  };
+  test.for(Object.keys(damages))(
+    'that is %s while the server runs is built again',
+    async (damage) => {
+      await using app = await startApp({ DATABASE_URL: url }, { log });
+      const user = await app.register(`mender-${damage}`);
+      const title = `Mended ${damage}`;
+      await createSpace(user, { title });
+      expect(await findTitles(app, damage)).toEqual([title]);
+      await sql`PRAGMA wal_checkpoint(TRUNCATE)`.execute(app.context.engine.searchIndex.db);
+      warnings.length = 0;
+      damages[damage]?.(fileOf(app));
+      const statuses = new Set<number>();
+      await waitUntil('searches return the same again', async () => {
+        // Not cached, so that the file is read.
+        const response = await app.fetch(
+          `/api/spaces/search?q=${damage}&limit=${1 + statuses.size}`,
+        );
+        statuses.add(response.status);
+        const titles = response.ok ? ((await response.json()) as { title: string }[]) : [];
+        const isReady = (await app.fetch('/readyz')).status === 200;
+        return isReady && titles[0]?.title === title && !(await isDamaged(app));
+      });
+      expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+      await createSpace(user, { title: `Also ${damage}` });
+      expect((await findTitles(app, damage)).sort()).toEqual([`Also ${damage}`, title]);
+      await assertConsistent(app.context.engine);
+    },
+  );
+
+  async function isDamaged(app: TestApp): Promise<boolean> {
+    const check = sql<{ quick_check: string }>`PRAGMA quick_check(1)`;
+    const { rows } = await check.execute(app.context.engine.searchIndex.db);
+    return rows[0]?.quick_check !== 'ok';
+  }
+
+  test('is repaired after a crash of PostgreSQL, and searches return 503 until then', async () => {
+    const [first] = machines;
+    const user = await first.register('survivor');
+    await createSpace(user, { title: 'Before the crash' });
+    expect(await findTitles(first, 'crash')).toEqual(['Before the crash']);
+    await server.kill();
+    await server.start();
+    await expect
+      .poll(
+        async () =>
+          (
+            await api.createSpace({
+              client: user.client,
+              body: { title: 'After the crash', description: '', visibility: 'public', tags: [] },
+            })
+          ).response?.status,
+        { timeout: 10_000 },
+      )
+      .toBe(201);
+    for (const app of machines) {
+      await waitUntil('searches succeed', async () => {
+        const response = await app.fetch('/api/spaces/search?q=crash');
+        if (response.ok) return true;
+        expect(response.status).toBe(503);
+        return false;
+      });
+      expect((await findTitles(app, 'crash')).sort()).toEqual([
+        'After the crash',
+        'Before the crash',
+      ]);
+    }
+    const [row] = await query(url, 'SELECT count(*)::int AS count FROM search_epoch');
+    expect(row).toEqual({ count: 1 });
+    for (const { context } of machines) await assertConsistent(context.engine);
+  });
+
+  test('on a full disk makes searches return 503, and nothing else', async () => {
+    await using app = await startApp({ DATABASE_URL: url }, { log });
+    const user = await app.register('crowded');
+    const space = await createSpace(user, { title: 'Roomy' });
+    expect(await findTitles(app, 'roomy')).toEqual(['Roomy']);
+    const { searchIndex } = app.context.engine;
+    const limitPages = (pages: number) =>
+      transact(searchIndex.engine, (trx) =>
+        sql`PRAGMA max_page_count = ${sql.lit(pages)}`.execute(trx),
+      );
+    await limitPages(1);
+    const statuses: (number | undefined)[] = [];
+    for (let i = 0; i < 50; i += 1) {
+      const body = {
+        title: `Crowd ${i}`,
+        description: 'word '.repeat(90) + i,
+        visibility: 'public' as const,
+        tags: [`tag${i}`],
+      };
+      statuses.push((await api.createSpace({ client: user.client, body })).response?.status);
+    }
+    expect(new Set(statuses)).toEqual(new Set([201]));
+    expect((await app.fetch('/api/spaces/search?q=crowd')).status).toBe(503);
+    expect((await app.fetch(`/api/spaces/${space.space_id}`)).status).toBe(200);
+    expect((await app.fetch('/readyz')).status).toBe(200);
+    await limitPages(1_000_000);
+    expect(await findTitles(app, 'crowd')).toHaveLength(50);
+  });
+});
