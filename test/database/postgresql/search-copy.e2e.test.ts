@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Engine } from '../../../server/database/engine.ts';
+import type { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
 import { indexSpaces } from '../../../server/search/documents.ts';
@@ -53,8 +54,15 @@ test('A search on any machine shows every change that was acknowledged before it
   const acknowledged = new Map<string, number>();
   const attempted = new Map<string, number>();
   const rolledBack = new Set<string>();
+  const pks = new Map<string, number>();
   for (const name of names) {
-    await createSpace(user, { title: `Walk ${name} 0` });
+    const { space_id } = await createSpace(user, { title: `Walk ${name} 0` });
+    const { pk } = await first.context.engine.db
+      .selectFrom('spaces')
+      .select('pk')
+      .where('space_id', '=', space_id)
+      .executeTakeFirstOrThrow();
+    pks.set(name, pk);
     acknowledged.set(name, 0);
     attempted.set(name, 0);
   }
@@ -70,12 +78,12 @@ test('A search on any machine shows every change that was acknowledged before it
       if (willRollBack) rolledBack.add(`${name} ${n}`);
       try {
         await transact(engine, async (trx) => {
-          const { pk } = await trx
+          const pk = pks.get(name) as number;
+          await trx
             .updateTable('spaces')
             .set({ title: `Walk ${name} ${n}` })
-            .where('title', 'like', `Walk ${name} %`)
-            .returning('pk')
-            .executeTakeFirstOrThrow();
+            .where('pk', '=', pk)
+            .execute();
           await indexSpaces(engine, trx, [pk]);
           await sleep(duration);
           if (willRollBack) throw new RolledBack();
@@ -283,6 +291,54 @@ describe('A copy', () => {
     const [row] = await query(url, 'SELECT count(*)::int AS count FROM search_epoch');
     expect(row).toEqual({ count: 1 });
     for (const { context } of machines) await assertConsistent(context.engine);
+  });
+
+  test('is repaired if PostgreSQL uses transaction ids again after a crash that lost transactions', async () => {
+    await using unsafe = await startPostgresql({ settings: ['wal_writer_delay=10s'] });
+    const databaseUrl = await unsafe.createDatabase('unsafe');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { runsMaintenance: false, log },
+    );
+    const { engine } = app.context;
+    const user = await app.register('redone');
+    const kept = await createSpace(user, { title: 'Kept tide' });
+    const rename = (title: string, isDurable: boolean) =>
+      transact(engine, async (trx) => {
+        if (!isDurable) await sql`SET LOCAL synchronous_commit = off`.execute(trx);
+        const { pk } = await trx
+          .updateTable('spaces')
+          .set({ title })
+          .where('space_id', '=', kept.space_id)
+          .returning('pk')
+          .executeTakeFirstOrThrow();
+        await indexSpaces(engine, trx, [pk]);
+      });
+    for (let i = 0; i < 20; i += 1) await rename(`Lost tide ${i}`, false);
+    expect(await findTitles(app, 'tide')).toEqual(['Lost tide 19']);
+    const [backend] = await query(
+      databaseUrl,
+      "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1",
+    );
+    process.kill((backend as { pid: number }).pid, 'SIGKILL');
+    // The other connections are closed, too.
+    await expect
+      .poll(
+        () =>
+          rename('Tide again', true).then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe(true);
+    const copy = engine.searchIndex as SearchCopy;
+    await copy.prepare(
+      () => {},
+      () => {},
+    );
+    expect(await findTitles(app, 'tide')).toEqual(['Tide again']);
+    await assertConsistent(engine);
   });
 
   test('on a full disk makes searches return 503, and nothing else', async () => {
