@@ -177,7 +177,7 @@ export interface Reports {
 
 /** One row per public space, for search. The spaces of suspended accounts have none. */
 export interface PublicSpaces {
-  /** The sort key of every search. See `documentKey` in `search/keys.ts`. */
+  /** The sort key of every search. See `documentKey` in `search/order.ts`. */
   key: number;
   space_pk: number;
   creator_pk: number;

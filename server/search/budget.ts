@@ -12,12 +12,23 @@ export interface Budget {
   rejectedRows: number;
 }
 
-/** A few milliseconds of one core. The first page of a search has a second budget like it, for other queries. */
-const MAX_ENTRIES = 100_000;
-const MAX_REJECTED_ROWS = 500;
+/** Several milliseconds of one core. */
+const MAX_ENTRIES = 200_000;
+const MAX_REJECTED_ROWS = 1_000;
 
 export function newBudget(): Budget {
   return { entries: MAX_ENTRIES, rejectedRows: MAX_REJECTED_ROWS };
+}
+
+/** Each rung of a list may spend half of what the rungs before have left, so that later ones always have a share. */
+export async function spendHalf<T>(budget: Budget, work: (half: Budget) => Promise<T>): Promise<T> {
+  const half = { entries: budget.entries / 2, rejectedRows: budget.rejectedRows / 2 };
+  budget.entries -= half.entries;
+  budget.rejectedRows -= half.rejectedRows;
+  const result = await work(half);
+  budget.entries += half.entries;
+  budget.rejectedRows += half.rejectedRows;
+  return result;
 }
 
 /** Verifying this many characters takes about as long as reading a row. */

@@ -5,7 +5,7 @@ import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepare
 import type { PublicSpaces } from '../database/schema.ts';
 import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
-import { documentKey, spacePkOf } from './keys.ts';
+import { documentKey, spacePkOf } from './order.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { sliceTerm } from './slices.ts';

@@ -2,7 +2,7 @@ import type { Database, Engine, SearchIndex } from '../database/engine.ts';
 import { prepareWriteMany } from '../database/prepared.ts';
 import type { DocumentChanges } from '../database/word-index.ts';
 import { CURRENT_REVISION, indexer, replaceRows } from './documents.ts';
-import { documentKey } from './keys.ts';
+import { documentKey } from './order.ts';
 import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
 /**

@@ -22,9 +22,6 @@ export interface KeySearch {
   /** A snapshot of the search index. */
   db: Database;
   dictionary: Dictionary;
-  budget: Budget;
-  /** `pk` of the newest public space; undefined until it is needed. */
-  maxSpacePk?: number;
 }
 
 /** The result of one statement. */
@@ -46,9 +43,10 @@ export async function findKeys(
   reader: WordReader,
   query: WordQuery,
   { after, limit }: { after: number; limit: number },
+  budget: Budget,
   mayOverdraw = false,
 ): Promise<FoundKeys | undefined> {
-  const { dictionary, budget } = search;
+  const { dictionary } = search;
   const entries = estimateEntries(dictionary, query, dictionary.spaces, limit);
   if (entries <= MAX_ENTRIES_PER_STATEMENT) {
     if (!spend(budget, entries, mayOverdraw)) return undefined;
@@ -58,8 +56,7 @@ export async function findKeys(
 
   const slicedEntries = entries * SLICED_ENTRY_COST;
   const sliceSize = Math.ceil((dictionary.spaces * MAX_ENTRIES_PER_STATEMENT) / slicedEntries);
-  search.maxSpacePk ??= await readMaxSpacePk(search);
-  const slices = slicesAfter(dictionary, after, search.maxSpacePk, sliceSize);
+  const slices = slicesAfter(dictionary, after, await readMaxSpacePk(search), sliceSize);
   const { value: slice } = slices.next();
   if (!slice) return { keys: [], reached: Infinity };
   const share = Math.min(1, slice.documents / dictionary.spaces);

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
 import { prepare, prepareReadMany } from '../database/prepared.ts';
 import type { AvatarResources } from '../resources.ts';
@@ -13,24 +13,27 @@ export interface FoundRow {
   result: SearchResultJson;
 }
 
-/** Returns the spaces with this title key and a key greater than `after`, in the order of their keys. */
-export async function readRowsByTitle(
-  { avatars }: Pick<AvatarResources, 'avatars'>,
+/** Returns the keys greater than `after` of spaces with this title key, in ascending order. */
+export async function readKeysByTitle(
   db: Database,
   titleKey: string,
   after: number,
   limit: number,
-): Promise<FoundRow[]> {
-  return readByTitle(db, { titleKey, after, limit, avatarBaseUrl: avatars.baseUrl });
+): Promise<number[]> {
+  const rows = await selectKeysByTitle(db, { titleKey, after, limit });
+  return rows.map(({ key }) => key);
 }
 
-const readByTitle = prepare(
-  { titleKey: 'text', after: 'bigint', limit: 'bigint', avatarBaseUrl: 'text' },
-  (_, { titleKey, after, limit, avatarBaseUrl }) => sql<FoundRow>`
-    ${selectRows(avatarBaseUrl)}
-    WHERE public_spaces.title_key = ${titleKey} AND public_spaces.key > ${after}
-    ORDER BY public_spaces.key
-    LIMIT ${limit}`,
+const selectKeysByTitle = prepare(
+  { titleKey: 'text', after: 'bigint', limit: 'bigint' },
+  (db, { titleKey, after, limit }) =>
+    db
+      .selectFrom('public_spaces')
+      .select('key')
+      .where('title_key', '=', titleKey)
+      .where('key', '>', after)
+      .orderBy('key')
+      .limit(limit),
 );
 
 /** Returns the spaces with these keys, by key. Missing spaces are omitted. */
@@ -48,13 +51,8 @@ const readByKeys = prepareReadMany({ key: 'bigint', avatarBaseUrl: 'text' }, (_,
   // All have the same `avatarBaseUrl`.
   const [{ avatarBaseUrl }] = wanted as [(typeof wanted)[number]];
   return sql<FoundRow>`
-    ${selectRows(avatarBaseUrl)}
-    WHERE public_spaces.key IN (${sql.join(wanted.map(({ key }) => key))})`;
-});
-
-function selectRows(avatarBaseUrl: RawBuilder<string>) {
-  return sql`
     SELECT public_spaces.key, public_spaces.title_key, public_spaces.revision,
       ${resultJson(avatarBaseUrl)} AS result
-    FROM public_spaces JOIN users ON users.pk = public_spaces.creator_pk`;
-}
+    FROM public_spaces JOIN users ON users.pk = public_spaces.creator_pk
+    WHERE public_spaces.key IN (${sql.join(wanted.map(({ key }) => key))})`;
+});

@@ -1,5 +1,5 @@
 import { type Dictionary, documentsWithPrefix } from './dictionary/dictionary.ts';
-import { KEYS_PER_STEP, LAST_STEP, spacePkOf, stepOf } from './keys.ts';
+import { KEYS_PER_STEP, LAST_STEP, spacePkOf, stepOf } from './order.ts';
 
 /**
  * Slices divide the documents into ranges of keys, so that a search for frequent words can run as several statements of

@@ -1,11 +1,12 @@
 import type { Engine } from '../../server/database/engine.ts';
 import type { WordPattern } from '../../server/database/word-index.ts';
-import { typedMatcher } from '../../server/search/matcher.ts';
+import { interpret, matcherOf } from '../../server/search/interpretation.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 
 /** Returns the pattern by which the service searches for all words of a query. */
 export function patternOf(query: string): WordPattern {
-  return typedMatcher(queryWords(query), { joins: [], ignored: [], inflections: [] }).pattern;
+  const words = queryWords(query).map(({ typed }) => [[typed], []] as const);
+  return matcherOf(interpret('typed', words)).pattern;
 }
 
 /** Reads the keys of a page from the word index, without the search for equal titles, corrections and rows. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArguments } from '../support/arguments.ts';
 import { evaluate, measureCost } from './evaluation.ts';
+import { explain } from './explain.ts';
 import { HALVES, QUERIES_FILE, readQueries } from './queries.ts';
 import { printReport } from './report.ts';
 import { importPackages, openService } from './service.ts';
@@ -15,6 +16,7 @@ const USAGE = `Measures how often a search finds an acceptable answer, on real t
   npm run finding -- --data DIR            uses previously imported data
   --half tune                              runs the queries of one half, tune or judge
   --queries FILE                           runs other queries than test/finding/queries.yaml
+  --explain "QUERY"                        prints how the service understands a query, with the results of each meaning
   --json FILE                              also writes the results as JSON
 `;
 
@@ -24,6 +26,7 @@ const { positionals, values } = parseArguments(USAGE, {
     data: { type: 'string' },
     half: { type: 'string' },
     queries: { type: 'string', default: QUERIES_FILE },
+    explain: { type: 'string' },
     json: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   },
@@ -54,6 +57,13 @@ const temporary = data === undefined ? await mkdtemp(join(tmpdir(), 'space-servi
 try {
   const dataDir = data ?? join(temporary, 'data');
   if (file !== undefined && !existsSync(dataDir)) await importPackages(file, dataDir);
+  if (values.explain === undefined) await measure(dataDir);
+  else await explain(dataDir, values.explain);
+} finally {
+  if (temporary !== '') await rm(temporary, { recursive: true });
+}
+
+async function measure(dataDir: string): Promise<void> {
   await using engine = await openService(dataDir);
   const outcomes = await evaluate(engine, queries);
   const blank = await measureCost(engine, ' ');
@@ -63,6 +73,4 @@ try {
     const results = { measuredAt: new Date().toISOString(), blank, outcomes };
     await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
   }
-} finally {
-  if (temporary !== '') await rm(temporary, { recursive: true });
 }

@@ -1,125 +1,231 @@
-import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
-import { documentKey, KEYS_PER_STEP } from '../../server/search/keys.ts';
-import {
-  type Alternative,
-  alternativesMatcher,
-  typedMatcher,
-} from '../../server/search/matcher.ts';
-import {
-  estimateDocuments,
-  findIgnoredWords,
-  findInflections,
-  findJoins,
-  findOtherQuery,
-  type PartialQuery,
-  partialQueries,
-  typedText,
-} from '../../server/search/other-query.ts';
-import { type QueryWord, queryWords } from '../../server/text/words/query.ts';
+import { type Dictionary, documentsWithPrefix } from '../../server/search/dictionary/dictionary.ts';
+import { documentKey, KEYS_PER_STEP } from '../../server/search/order.ts';
+import { isStopWord } from '../../server/search/rules/stop-words.ts';
+import { matches, type QueryWord, queryWords, SplitText } from '../../server/text/words/query.ts';
 import { titleKey } from '../../server/text/words/tokenize.ts';
 import type { IndexedSpace } from './generated-index.ts';
 
 export interface Expected {
   /** The ids of the spaces that match the query as typed. */
   typed: string[];
-  /** The ids of the results of the other query, which follow. */
+  /** The ids of the other results, which follow. */
   other: string[];
   answeredQuery: string | null;
 }
 
-/** Returns the results of a search by the rules in docs/search.md, without an index: it reads every space. */
+/**
+ * What the rules for single words find in the dictionaries of these tests. This file does not check these rules: their
+ * own tests do.
+ */
+const OTHER_FORMS: Record<string, string[]> = { breads: ['bread'], ovens: ['oven'] };
+const CORRECTIONS: Record<string, string[]> = {
+  sourduogh: ['sourdough'],
+  floour: ['flour'],
+  breads: ['bread'],
+  ovens: ['oven'],
+};
+
+/** The alternatives for one word. */
+interface Slot {
+  texts: string[];
+  forms: string[];
+}
+
+/**
+ * Returns the results of a search by the rules in docs/search.md, without an index: it reads every space. It shares
+ * only the splitting of texts into words, the list of stop words and the keys of spaces with the search.
+ */
 export function expectedResults(
   spaces: readonly IndexedSpace[],
   dictionary: Dictionary,
   query: string,
   asTyped: boolean,
 ): Expected {
-  const typedWords = queryWords(query);
-  if (typedWords.length === 0) return { typed: [], other: [], answeredQuery: null };
-  const textOf = ({ title, description }: IndexedSpace) => `${title}\n${description}`;
-  const joins = findJoins(dictionary, typedWords);
-  const ignored = asTyped ? [] : findIgnoredWords(dictionary, typedWords);
-  /**
-   * Returns the query with every combination of its pairs joined, without omitted words that are not joined. The first
-   * text joins none. A `~` marks a join until the omitted words have been removed.
-   */
-  const joinedTexts = (omitted: readonly string[]) => {
-    let texts = [''];
-    for (const [i, { word }] of typedWords.entries()) {
-      texts = texts.flatMap((text) =>
-        joins.includes(i - 1) ? [`${text} ${word}`, `${text}~${word}`] : `${text} ${word}`,
-      );
-    }
-    const required = (text: string) => text.split(' ').filter((each) => !omitted.includes(each));
-    return texts.map((text) => required(text).join(' ').replaceAll('~', ''));
-  };
-  const shortened =
-    ignored.length > 0 ? joinedTexts(ignored.map((i) => (typedWords[i] as QueryWord).word)) : [];
-  const exactKeys = [query, ...joinedTexts([]).slice(1), ...shortened].map(titleKey);
-  const exactTitles = spaces.filter(({ title }) => exactKeys.includes(titleKey(title)));
-  const typedInflections = asTyped ? [] : findInflections(dictionary, typedWords);
-  const typedQuery = typedMatcher(typedWords, { joins, ignored, inflections: typedInflections });
-  const matched = spaces.filter((space) => typedQuery.matches(textOf(space)));
-  const rest = matched.filter((space) => !exactTitles.includes(space));
-  const typed = [
-    ...inOrder(exactTitles, () => false),
-    ...inOrder(rest, (title) => typedQuery.matches(title)),
-  ];
-  const none = { typed, other: [], answeredQuery: null };
-  if (asTyped || typed.length >= 10) return none;
+  const words = queryWords(query);
+  if (words.length === 0) return { typed: [], other: [], answeredQuery: null };
+  const ignored = asTyped ? [] : ignoredWords(spaces, words);
+  const formsOf = ({ word }: QueryWord) => (asTyped ? [] : (OTHER_FORMS[word] ?? []));
+  const asSlot = (word: QueryWord): Slot => ({ texts: [word.typed], forms: formsOf(word) });
 
-  const words = typedWords.filter((_, i) => !ignored.includes(i));
-  const inflections = typedInflections.filter((_, i) => !ignored.includes(i));
-  const find = ({ alternatives, minWords }: PartialQuery) => {
-    const matcher = alternativesMatcher(alternatives, minWords);
-    const others = spaces.filter(
-      (space) =>
-        matcher.matches(textOf(space)) && !matched.includes(space) && !exactTitles.includes(space),
-    );
-    const text = alternatives.map(([[each]]) => each).join(' ');
-    const isExact = ({ title }: IndexedSpace) => titleKey(title) === titleKey(text);
-    const ids = [
-      ...inOrder(others.filter(isExact), () => false),
-      ...inOrder(
-        others.filter((space) => !isExact(space)),
-        (title) => matcher.matches(title),
-      ),
-    ];
-    return { text, ids };
-  };
-  const other = findOtherQuery(dictionary, words);
-  const base =
-    other ?? words.map((word, i): Alternative => [[typedText(word)], inflections[i] ?? []]);
-  const documents = base.map((each) => {
-    const matcher = alternativesMatcher([each]);
-    const isFound = spaces.some((space) => matcher.matches(textOf(space)));
-    if (matcher.mustVerify && !isFound) return 0;
-    const known = Math.max(...each.flat().map((text) => estimateDocuments(dictionary, text)));
-    // For words that are not in the dictionary, only whether a space has them matters.
-    return known > 0 ? known : Number(isFound);
-  });
-  const candidates = [
-    ...(other ? [{ alternatives: other, minWords: other.length }] : []),
-    ...(typed.length > 0 ? [] : partialQueries(base, documents)),
+  const ways = joinedWays(dictionary, words);
+  const required = (way: QueryWord[][]) =>
+    way.filter(([first, ...more]) => more.length > 0 || !ignored.includes(first as QueryWord));
+  const titles = [
+    query,
+    ...ways.slice(1).map(textOfWay),
+    ...(ignored.length > 0 ? ways.map((way) => textOfWay(required(way))) : []),
   ];
-  const expected: Expected = { ...none };
-  for (const candidate of candidates) {
-    const mayAddResults = candidate.minWords >= 2;
-    const isFirst = expected.other.length === 0;
-    if (expected.other.length >= 10 || !(isFirst || mayAddResults)) break;
-    const { text, ids } = find(candidate);
-    if (ids.length > 0) expected.answeredQuery ??= text;
-    expected.other = [...new Set([...expected.other, ...ids])];
+  const conditions = ways.map((way) => {
+    const slots = required(way).map((group) =>
+      group.length > 1 ? { texts: [joined(group)], forms: [] } : asSlot(group[0] as QueryWord),
+    );
+    return atLeast(slots.length, slots);
+  });
+  const isTyped: Condition = (text) => conditions.some((has) => has(text));
+  const typedRung = inOrder(spaces, titles, isTyped);
+  const expected: Expected = { typed: typedRung, other: [], answeredQuery: null };
+  if (asTyped || typedRung.length >= 10) return expected;
+
+  const kept = words.filter((word) => !ignored.includes(word));
+  const meaningful = kept.filter(({ word }) => !isStopWord(word));
+  const meantWords = meaningful.length > 0 ? meaningful : kept;
+  const meant = meantWords.map((word): Slot => {
+    const replacements = word.isUnspaced ? segments(word.word) : (CORRECTIONS[word.word] ?? []);
+    return { texts: [...replacements, word.typed], forms: formsOf(word) };
+  });
+  const isOther = meant.length < kept.length || meant.some(({ texts }) => texts.length > 1);
+  const base = isOther ? meant : kept.map(asSlot);
+
+  /** Adds the spaces with a number of the words, after those that have been found. */
+  const add = (slots: Slot[], minWords: number) => {
+    const text = slots.map(({ texts: [first] }) => first).join(' ');
+    const found = inOrder(spaces, [text], atLeast(minWords, slots));
+    const before = [...expected.typed, ...expected.other];
+    const added = found.filter((id) => !before.includes(id));
+    if (added.length > 0) expected.answeredQuery ??= text;
+    expected.other.push(...added);
+  };
+  if (isOther) add(meant, meant.length);
+  if (typedRung.length > 0) return expected;
+
+  const rarestFirst = base
+    .map((slot, i) => {
+      const has = hasSlot(slot, i === base.length - 1);
+      const isFound = spaces.some((space) => has(split(space).all));
+      return { slot, documents: isFound ? Math.max(1, estimate(dictionary, slot)) : 0 };
+    })
+    .filter(({ documents }) => documents > 0)
+    .sort((a, b) => a.documents - b.documents)
+    .map(({ slot }) => slot);
+  const inQueryOrder = (slots: Slot[]) => base.filter((slot) => slots.includes(slot));
+  const rarestFour = inQueryOrder(rarestFirst.slice(0, 4));
+  for (let count = Math.min(rarestFour.length, base.length - 1); count >= 1; count -= 1) {
+    if (expected.other.length >= 10 || (count === 1 && expected.other.length > 0)) break;
+    add(count === 1 ? rarestFirst.slice(0, 1) : rarestFour, count);
   }
   return expected;
 }
 
-/** Returns the ids of spaces by popularity step, then newest first. A match in the title counts as six steps. */
-function inOrder(spaces: IndexedSpace[], isTitleMatch: (title: string) => boolean): string[] {
-  const rankOf = ({ pk, participants, title }: IndexedSpace) =>
-    documentKey(pk, participants) - (isTitleMatch(title) ? 6 * KEYS_PER_STEP : 0);
+/** Frequent stop words are ignored if two other words remain, but never the last word. */
+function ignoredWords(spaces: readonly IndexedSpace[], words: readonly QueryWord[]): QueryWord[] {
+  const isFrequent = (word: string) => {
+    const has = (space: IndexedSpace) => split(space).all.indexed.includes(word);
+    return spaces.filter(has).length >= Math.max(1, spaces.length / 50);
+  };
+  const ignored = words.slice(0, -1).filter(({ word }) => isStopWord(word) && isFrequent(word));
+  return words.length - ignored.length >= 2 ? ignored : [];
+}
+
+/** Returns the ways to join adjacent words to known ones, as lists of groups. The first way joins none. */
+function joinedWays(dictionary: Dictionary, words: readonly QueryWord[]): QueryWord[][][] {
+  const frequencyOf = (group: readonly QueryWord[]) =>
+    joined(group).length >= 4 && !group.some(({ isUnspaced }) => isUnspaced)
+      ? documentsWithPrefix(dictionary, joined(group))
+      : 0;
+  const known = words
+    .flatMap((_, i) => [2, 3].map((length) => ({ i, length, group: words.slice(i, i + length) })))
+    .filter(({ length, group }) => group.length === length && frequencyOf(group) > 0)
+    .sort((a, b) => frequencyOf(b.group) - frequencyOf(a.group));
+  const pairs = new Set<number>();
+  for (const { i, group } of known) {
+    const more = group.slice(1).map((_, at) => i + at);
+    if (new Set([...pairs, ...more]).size <= 2) for (const each of more) pairs.add(each);
+  }
+  return words.reduce<QueryWord[][][]>(
+    (ways, word, i) =>
+      ways.flatMap((way) => {
+        const last = way.at(-1) ?? [];
+        const apart = [...way, [word]];
+        return pairs.has(i - 1) ? [apart, [...way.slice(0, -1), [...last, word]]] : [apart];
+      }),
+    [[]],
+  );
+}
+
+function joined(group: readonly QueryWord[]): string {
+  return group.map(({ word }) => word).join('');
+}
+
+function textOfWay(way: QueryWord[][]): string {
+  return way.map(joined).join(' ');
+}
+
+function segments(run: string): string[] {
+  const segmenter = new Intl.Segmenter('en', { granularity: 'word' });
+  const parts = Array.from(segmenter.segment(run), ({ segment }) => segment);
+  return parts.length > 1 ? [[...new Set(parts)].join(' ')] : [];
+}
+
+type Condition = (text: SplitText) => boolean;
+
+/** Matches texts with at least this many of the slots. */
+function atLeast(minWords: number, slots: readonly Slot[]): Condition {
+  const conditions = slots.map((slot, i) => hasSlot(slot, i === slots.length - 1));
+  return (text) => conditions.filter((has) => has(text)).length >= minWords;
+}
+
+function hasSlot({ texts, forms }: Slot, isLast: boolean): Condition {
+  const queries = texts.map((text) => queryWords(text, { hasMoreWords: !isLast }));
+  return (text) =>
+    queries.some((words) => matches(words, text)) ||
+    forms.some((form) => text.indexed.includes(form));
+}
+
+interface SplitSpace {
+  title: SplitText;
+  titleKey: string;
+  all: SplitText;
+}
+
+/** Splitting texts takes most of the time of these tests. */
+const splitSpaces = new WeakMap<IndexedSpace, SplitSpace>();
+
+function split(space: IndexedSpace): SplitSpace {
+  const { title, description } = space;
+  const known = splitSpaces.get(space) ?? {
+    title: new SplitText(title),
+    titleKey: titleKey(title),
+    all: new SplitText(`${title}\n${description}`),
+  };
+  splitSpaces.set(space, known);
+  return known;
+}
+
+/** Estimates how many spaces have a word, by the most frequent of its alternatives. */
+function estimate(dictionary: Dictionary, { texts, forms }: Slot): number {
+  const known = [...texts, ...forms].map((text) =>
+    Math.min(
+      ...queryWords(text).flatMap(({ word, isUnspaced, anyOf: [terms = []] }) =>
+        (isUnspaced ? terms.map((term) => term.text) : [word]).map((each) =>
+          documentsWithPrefix(dictionary, each),
+        ),
+      ),
+    ),
+  );
+  return Math.max(...known);
+}
+
+/**
+ * Returns the ids of matching spaces: those with one of the titles first, then by popularity step, then newest first. A
+ * match in the title counts as six steps.
+ */
+function inOrder(
+  spaces: readonly IndexedSpace[],
+  titles: readonly string[],
+  isMatch: Condition,
+): string[] {
+  const titleKeys = titles.map(titleKey);
   return spaces
-    .map((space) => ({ id: String(space.pk), rank: rankOf(space) }))
-    .sort((a, b) => a.rank - b.rank)
+    .map((space) => {
+      const { title, titleKey: key, all } = split(space);
+      const isExact = titleKeys.includes(key);
+      const isTitleMatch = !isExact && isMatch(title);
+      const isHit = isExact || isTitleMatch || isMatch(all);
+      const rank =
+        documentKey(space.pk, space.participants) - (isTitleMatch ? 6 * KEYS_PER_STEP : 0);
+      return { id: String(space.pk), isHit, isExact, rank };
+    })
+    .filter(({ isHit }) => isHit)
+    .sort((a, b) => Number(b.isExact) - Number(a.isExact) || a.rank - b.rank)
     .map(({ id }) => id);
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { documentKey, KEYS_PER_STEP, LAST_STEP } from '../../server/search/keys.ts';
+import { documentKey, KEYS_PER_STEP, LAST_STEP } from '../../server/search/order.ts';
 import { type Slice, slicesAfter, sliceTerm } from '../../server/search/slices.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isStopWord } from '../../server/search/stop-words.ts';
+import { isStopWord } from '../../server/search/rules/stop-words.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 
 /** Some of the most frequent words of each language. */

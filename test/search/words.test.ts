@@ -357,6 +357,7 @@ describe('queryWords', () => {
     ]);
     expect(words[0]).toEqual({
       word: '东京',
+      typed: '东京',
       anyOf: [[{ text: '东京', isPrefix: false }]],
       mustVerify: false,
       isUnspaced: true,

@@ -14,6 +14,8 @@ import {
 export interface QueryWord {
   /** Folded, without the signs between its parts. For a script written without spaces, the whole run. */
   word: string;
+  /** Folded, with the signs between its parts. As a query, it is this word again. */
+  typed: string;
   /** A text matches only if it has every term of at least one of these lists. */
   anyOf: Term[][];
   /** Whether the terms are necessary but not sufficient, so that each matching text must be verified. */
@@ -77,7 +79,8 @@ function unspacedWord(token: string, limit: number): QueryWord {
     ? bigrams.map((text) => ({ text, isPrefix: false }))
     : [prefix(word)];
   // Bigrams lose their order: 京都東京 contains 東京 and 京都 but not 東京都.
-  return { word, anyOf: [terms], mustVerify: terms[0]?.text !== word, isUnspaced: true };
+  const mustVerify = terms[0]?.text !== word;
+  return { word, typed: word, anyOf: [terms], mustVerify, isUnspaced: true };
 }
 
 function spacedWord(token: string, limit: number): QueryWord {
@@ -92,7 +95,7 @@ function spacedWord(token: string, limit: number): QueryWord {
     const terms = parts.slice(0, limit).map((part) => truncateWord(withoutDot(part)));
     anyOf.push(terms.map((text) => ({ text, isPrefix: !isLetter(text) })));
   }
-  return { word, anyOf, mustVerify: false, isUnspaced: false };
+  return { word, typed: token, anyOf, mustVerify: false, isUnspaced: false };
 }
 
 /** A text to compare with many words. It is split into words only once, because this takes long. */

@@ -7,15 +7,35 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
 import type { WordScope } from '../../server/database/word-index.ts';
-import { alternativesMatcher, type Matcher, typedMatcher } from '../../server/search/matcher.ts';
+import {
+  type Alternative,
+  interpret,
+  type Matcher,
+  matcherOf,
+  titleKeysOf,
+} from '../../server/search/interpretation.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { indexWords } from '../../server/text/words/tokenize.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
 
-const typed = (query: string, joins: number[] = [], inflections: string[][] = []) =>
-  typedMatcher(queryWords(query), { joins, ignored: [], inflections });
+interface Variants {
+  joins?: number[];
+  optional?: number[];
+  forms?: string[][];
+}
 
-describe('typedMatcher', () => {
+const interpretTyped = (query: string, { joins = [], optional = [], forms = [] }: Variants) => {
+  const words = queryWords(query).map((word, i): Alternative => [[word.typed], forms[i] ?? []]);
+  return interpret('typed', words, { text: query, joins, optional });
+};
+
+const typed = (query: string, joins: number[] = [], forms: string[][] = []) =>
+  matcherOf(interpretTyped(query, { joins, forms }));
+
+const alternativesMatcher = (words: readonly Alternative[], minWords = words.length) =>
+  matcherOf(interpret('meant', words, { missing: words.length - minWords }));
+
+describe('The matcher of a query as typed', () => {
   test('matches texts with every word, in any order', () => {
     expect(typed('sour dough').matches('Dough that is sour')).toBe(true);
     expect(typed('sour dough').matches('Dough that is sweet')).toBe(false);
@@ -30,11 +50,24 @@ describe('typedMatcher', () => {
   });
 
   test('ignores words, but not as a part of a joined pair', () => {
-    const words = queryWords('no sql database');
-    const matcher = typedMatcher(words, { joins: [0], ignored: [0], inflections: [] });
+    const interpretation = interpretTyped('no sql database', { joins: [0], optional: [0] });
+    const matcher = matcherOf(interpretation);
     expect(matcher.matches('A NoSQL database')).toBe(true);
     expect(matcher.matches('SQL database')).toBe(true);
     expect(matcher.matches('No database')).toBe(false);
+    expect(titleKeysOf(interpretation)).toEqual([
+      'no sql database',
+      'nosql database',
+      'sql database',
+    ]);
+  });
+
+  test('is the same as the words of the query', () => {
+    for (const query of ["l'eau", 'c++17', 'wi-fi', '.net', 'R&B', '東京・大阪', '3.14', 'who’s']) {
+      const [word, ...more] = queryWords(query);
+      expect([query, more]).toEqual([query, []]);
+      expect(queryWords(word?.typed ?? '')).toEqual([word]);
+    }
   });
 
   test('matches each of two joined pairs as one word or as two', () => {
@@ -74,7 +107,7 @@ describe('typedMatcher', () => {
 const anyTextOf = (...positions: string[][]) =>
   alternativesMatcher(positions.map((texts) => [texts, []]));
 
-describe('alternativesMatcher', () => {
+describe('The matcher of alternatives', () => {
   test('matches texts with at least one alternative for each word', () => {
     const matcher = anyTextOf(['sourdough', 'sour dough'], ['bread', 'bred']);
     for (const text of ['Sourdough bread', 'Bred dough, sour']) {
@@ -191,7 +224,7 @@ describe('The pattern of a matcher', () => {
       .map(([query, joins, inflections]) => {
         const words = queryWords(query);
         const possible = joins.filter((i) => i < words.length - 1).sort((a, b) => a - b);
-        return typedMatcher(words, { joins: possible, ignored: [], inflections });
+        return typed(query, possible, inflections);
       }),
     fc
       .tuple(

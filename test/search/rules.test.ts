@@ -2,44 +2,42 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.ts';
-import {
-  estimateDocuments,
-  findIgnoredWords,
-  findInflections,
-  findJoins,
-  findOtherQuery,
-  partialQueries,
-} from '../../server/search/other-query.ts';
+import type { Alternative } from '../../server/search/interpretation.ts';
+import { interpretAsMeant } from '../../server/search/interpretations.ts';
+import { estimateDocuments, withFewerWords } from '../../server/search/rules/fewer-words.ts';
+import { findJoins } from '../../server/search/rules/joined-words.ts';
+import { inflectionsOf } from '../../server/search/rules/other-forms.ts';
+import { findOptionalWords } from '../../server/search/rules/stop-words.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
 
 const joins = (dictionary: Dictionary, query: string) => findJoins(dictionary, queryWords(query));
 const other = (dictionary: Dictionary, query: string) =>
-  findOtherQuery(dictionary, queryWords(query))?.map(([texts]) => texts);
+  interpretAsMeant(dictionary, queryWords(query))?.words.map(([texts]) => texts);
 
-describe('findIgnoredWords', () => {
-  const ignored = (dictionary: Dictionary, query: string) =>
-    findIgnoredWords(dictionary, queryWords(query));
+describe('findOptionalWords', () => {
+  const optional = (dictionary: Dictionary, query: string) =>
+    findOptionalWords(dictionary, queryWords(query));
 
   test('finds stop words that at least 2% of the spaces contain', async () => {
     const dictionary = await dictionaryOf(
       { router: 5, vue: 3, for: 20, the: 19 },
       { spaces: 1_000 },
     );
-    expect(ignored(dictionary, 'router for vue')).toEqual([1]);
-    expect(ignored(dictionary, 'for the router vue')).toEqual([0]);
-    expect(ignored(dictionary, 'the router vue')).toEqual([]);
+    expect(optional(dictionary, 'router for vue')).toEqual([1]);
+    expect(optional(dictionary, 'for the router vue')).toEqual([0]);
+    expect(optional(dictionary, 'the router vue')).toEqual([]);
   });
 
   test('finds none if fewer than two words remain', async () => {
     const dictionary = await dictionaryOf({ for: 20 }, { spaces: 1_000 });
-    expect(ignored(dictionary, 'for vue')).toEqual([]);
-    expect(ignored(dictionary, 'for the')).toEqual([]);
+    expect(optional(dictionary, 'for vue')).toEqual([]);
+    expect(optional(dictionary, 'for the')).toEqual([]);
   });
 
   test('never finds the last word', async () => {
     const dictionary = await dictionaryOf({ for: 20 }, { spaces: 1_000 });
-    expect(ignored(dictionary, 'router vue for')).toEqual([]);
+    expect(optional(dictionary, 'router vue for')).toEqual([]);
   });
 });
 
@@ -80,7 +78,7 @@ describe('findJoins', () => {
   });
 });
 
-describe('findOtherQuery', () => {
+describe('interpretAsMeant', () => {
   test('returns undefined for known words', async () => {
     const dictionary = await dictionaryOf({ bread: 100, oven: 10, breed: 100 });
     expect(other(dictionary, 'bread')).toBeUndefined();
@@ -242,7 +240,7 @@ describe('findOtherQuery', () => {
       doughing: 100,
       sourdoughed: 1,
     });
-    expect(findOtherQuery(dictionary, queryWords('sourdoughing'))).toEqual([
+    expect(interpretAsMeant(dictionary, queryWords('sourdoughing'))?.words).toEqual([
       [['sour doughing', 'sourdoughing'], ['sourdoughed']],
     ]);
     expect(other(dictionary, 'sourdoughx')).toEqual([['sourdoughy', 'sourdoughx']]);
@@ -251,7 +249,7 @@ describe('findOtherQuery', () => {
   test('returns undefined for words whose only alternatives are inflected forms', async () => {
     const dictionary = await dictionaryOf({ library: 100 });
     expect(other(dictionary, 'libraries')).toBeUndefined();
-    expect(findInflections(dictionary, queryWords('the libraries'))).toEqual([[], ['library']]);
+    expect(inflectionsOf(dictionary, 'libraries')).toEqual(['library']);
   });
 
   test('splits a run of an unspaced script into words', async () => {
@@ -272,7 +270,7 @@ describe('findOtherQuery', () => {
   test('does not separate the parts of a compound word', async () => {
     const dictionary = await dictionaryOf({ crumb: 100 });
     expect(other(dictionary, 'wi-fi curmb')).toEqual([['wi-fi'], ['crumb', 'curmb']]);
-    expect(other(dictionary, 'c++17 curmb')).toEqual([['c++-17'], ['crumb', 'curmb']]);
+    expect(other(dictionary, 'c++17 curmb')).toEqual([['c++17'], ['crumb', 'curmb']]);
   });
 
   test('corrects the rarest words first, up to its cost limit', async () => {
@@ -341,61 +339,67 @@ describe('findOtherQuery', () => {
   });
 });
 
-describe('partialQueries', () => {
-  const texts = (...words: string[]) => words.map((word) => [[word], []] as const);
+describe('withFewerWords', () => {
+  const texts = (...words: string[]) => words.map((word): Alternative => [[word], []]);
+  const fewer = (words: readonly Alternative[], documents: readonly number[]) =>
+    withFewerWords(words, documents).map(({ name, words: kept, missing }) => ({
+      name,
+      words: kept,
+      missing,
+    }));
 
   test('requires one word less each time, and ends with the rarest word alone', () => {
     const words = texts('bread', 'oven', 'rye', 'salt');
-    expect(partialQueries(words, [90, 50, 10, 70])).toEqual([
-      { alternatives: words, minWords: 3 },
-      { alternatives: words, minWords: 2 },
-      { alternatives: texts('rye'), minWords: 1 },
+    expect(fewer(words, [90, 50, 10, 70])).toEqual([
+      { name: '3 of 4 words', words, missing: 1 },
+      { name: '2 of 4 words', words, missing: 2 },
+      { name: '1 of 4 words', words: texts('rye'), missing: 0 },
     ]);
   });
 
   test('never has words that no space contains', () => {
-    expect(partialQueries(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
-      { alternatives: texts('bread', 'oven'), minWords: 2 },
-      { alternatives: texts('oven'), minWords: 1 },
+    expect(fewer(texts('bread', 'zuk', 'oven'), [90, 0, 10])).toEqual([
+      { name: '2 of 3 words', words: texts('bread', 'oven'), missing: 0 },
+      { name: '1 of 3 words', words: texts('oven'), missing: 0 },
     ]);
   });
 
   test('has the rarest four of many words', () => {
     const words = texts('a', 'fast', 'wild', 'river', 'boat', 'trip');
-    expect(partialQueries(words, [900, 30, 20, 40, 50, 10])[0]).toEqual({
-      alternatives: texts('fast', 'wild', 'river', 'trip'),
-      minWords: 4,
+    expect(fewer(words, [900, 30, 20, 40, 50, 10])[0]).toEqual({
+      name: '4 of 6 words',
+      words: texts('fast', 'wild', 'river', 'trip'),
+      missing: 0,
     });
   });
 
   test('prefers the first of two equally frequent words', () => {
-    expect(partialQueries(texts('boats', 'boots'), [1, 1])).toEqual([
-      { alternatives: texts('boats'), minWords: 1 },
+    expect(fewer(texts('boats', 'boots'), [1, 1])).toEqual([
+      { name: '1 of 2 words', words: texts('boats'), missing: 0 },
     ]);
   });
 
   test('returns an empty list for a single word, and for words that no space contains', () => {
-    expect(partialQueries(texts('bread'), [90])).toEqual([]);
-    expect(partialQueries(texts('bread', 'oven'), [0, 0])).toEqual([]);
+    expect(fewer(texts('bread'), [90])).toEqual([]);
+    expect(fewer(texts('bread', 'oven'), [0, 0])).toEqual([]);
   });
 
-  test('returns at most four queries of the rarest words in query order, each with a smaller minimum', () => {
+  test('returns at most four interpretations of the rarest words in query order, each with a smaller minimum', () => {
     const frequencies = fc.array(fc.oneof(fc.nat(5), fc.nat(1_000_000)), {
       minLength: 1,
       maxLength: 12,
     });
     fc.assert(
       fc.property(frequencies, (documents) => {
-        const words = documents.map((_, i) => [[`word${i}`, `other${i}`], []] as const);
-        const queries = partialQueries(words, documents);
+        const words = documents.map((_, i): Alternative => [[`word${i}`, `other${i}`], []]);
+        const found = withFewerWords(words, documents);
         const known = documents.filter((each) => each > 0).sort((a, b) => a - b);
-        expect(queries.length).toBe(Math.min(known.length, documents.length - 1, 4));
-        for (const [i, { alternatives, minWords }] of queries.entries()) {
-          expect(minWords).toBe(queries.length - i);
-          expect(alternatives.length).toBeGreaterThanOrEqual(minWords);
-          const kept = alternatives.map((word) => words.indexOf(word as (typeof words)[number]));
-          expect(kept).toEqual([...kept].sort((a, b) => a - b));
-          const frequenciesOfKept = kept.map((place) => documents[place] as number);
+        expect(found.length).toBe(Math.min(known.length, documents.length - 1, 4));
+        for (const [i, { words: kept, missing }] of found.entries()) {
+          expect(kept.length - missing).toBe(found.length - i);
+          const places = kept.map((word) => words.indexOf(word));
+          expect(places).toEqual([...places].sort((a, b) => a - b));
+          const frequenciesOfKept = places.map((place) => documents[place] as number);
           expect(frequenciesOfKept.sort((a, b) => a - b)).toEqual(known.slice(0, kept.length));
         }
       }),

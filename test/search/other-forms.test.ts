@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { inflectionsOf } from '../../server/search/inflections.ts';
+import { inflectionsOf } from '../../server/search/rules/other-forms.ts';
 import { fold } from '../../server/text/words/fold.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
 

@@ -1,7 +1,8 @@
 import { stemmer as stemEnglish } from '@orama/stemmers/english';
 import { stemmer as stemRussian } from '@orama/stemmers/russian';
-import type { Dictionary } from './dictionary/dictionary.ts';
-import { findNode, wordsBelow } from './dictionary/trie.ts';
+import type { Dictionary } from '../dictionary/dictionary.ts';
+import { findNode, wordsBelow } from '../dictionary/trie.ts';
+import { isStopWord } from './stop-words.ts';
 
 const STEMMERS: [RegExp, (word: string) => string][] = [
   [/^[a-z]{4,}$/, stemEnglish],
@@ -29,7 +30,8 @@ const MAX_DICTIONARY_NODES = 2_000;
  * itself are left out, because a search for the word finds them anyway.
  */
 export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
-  const stem = stemOf(word);
+  // Stop words are in every other text.
+  const stem = isStopWord(word) ? undefined : stemOf(word);
   if (stem === undefined) return [];
   const shared = word.slice(0, sharedLength(word, stem));
   const endingLength = word.length - shared.length;
