@@ -300,8 +300,8 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
 /**
  * List public spaces
  *
- * Returns public spaces, in pages whose body has `next_cursor`. At most one of `q`, `tag` and `sort` selects the
- * list; others together get 400. Without them, it is the list of `sort=popular`.
+ * Returns public spaces. Use at most one of `q`, `tag` and `sort`; two of them together get 400. The default is
+ * `sort=popular`.
  *
  * - `q` returns the list of `searchSpaces`. `answered_query` is the other query in plain text.
  * - `tag` returns the list of `searchSpacesByTag`. Unlike a tag in a path, a query parameter can be any tag, and
@@ -310,8 +310,8 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
- * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
- * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
+ * The response is the same for all callers, and a token is ignored. To show which spaces the caller participates
+ * in, use `listParticipations`, or `getParticipation` for one space.
  *
  */
 export const listSpaces = <ThrowOnError extends boolean = false>(options?: Options<ListSpacesData, ThrowOnError>): RequestResult<ListSpacesResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListSpacesResponses, ApiError, ThrowOnError>({ url: '/api/spaces', ...options });
@@ -440,7 +440,9 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
 /**
  * Retrieve the caller's participation in a space
  *
- * Returns 404 if the caller does not participate in the space, also if there is no such space.
+ * Returns the caller's participation in a space. Returns 404 if the caller does not participate in the space, or
+ * if the space does not exist.
+ *
  */
 export const getParticipation = <ThrowOnError extends boolean = false>(options: Options<GetParticipationData, ThrowOnError>): RequestResult<GetParticipationResponses, ApiError, ThrowOnError> => (options.client ?? client).get<GetParticipationResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -453,10 +455,9 @@ export const getParticipation = <ThrowOnError extends boolean = false>(options: 
  *
  * Makes the caller a participant in a space. Has no effect if the caller already is one.
  *
- * A private space requires its `invitation_code`, which only the space's creator can read. Returns 404
- * if the code is missing or wrong, as if the space did not exist. If a code was sent, `errors` points to
- * it in both cases. Returns 403 if the creator of the space
- * has removed the caller.
+ * A private space requires its `invitation_code`, which only the space's creator can read. If the code is missing
+ * or wrong, returns 404, as if the space did not exist. If a code was sent, `errors` points to it, even if the
+ * space does not exist. Returns 403 if the creator of the space has removed the caller.
  *
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
@@ -479,11 +480,11 @@ export const joinSpace = <ThrowOnError extends boolean = false>(options: Options
  * Mark messages as read
  *
  * Marks a message and all earlier ones in the space as read by the caller. Sets `read_until` of the caller's
- * participation to the `created_at` of the message, unless it is that or later already. Returns 403 if the caller
- * is not a participant in the space.
+ * participation to the `created_at` of the message, but never to an earlier time. Returns 403 if the caller is not
+ * a participant in the space.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day, so send it when the reader
- * stops at a message, not for each one.
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day. So send the request when the
+ * reader stops at a message, not for each message.
  *
  */
 export const markRead = <ThrowOnError extends boolean = false>(options: Options<MarkReadData, ThrowOnError>): RequestResult<MarkReadResponses, ApiError, ThrowOnError> => (options.client ?? client).put<MarkReadResponses, ApiError, ThrowOnError>({
@@ -591,9 +592,9 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
  * wait at the same time on each process of the server; further ones get 429.
  *
- * Changes and deletions are kept for seven days. A reader that has not asked for longer gets all new messages, but
- * must read the others again. Messages that an operator imports with earlier times, and changed names and avatars
- * of authors, do not follow.
+ * Changes and deletions are kept for seven days. After a longer pause, a reader still gets all new messages, but
+ * must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
+ * neither are messages that an operator imports with earlier times.
  *
  */
 export const listMessages = <ThrowOnError extends boolean = false>(options: Options<ListMessagesData, ThrowOnError>): RequestResult<ListMessagesResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListMessagesResponses, ApiError, ThrowOnError>({

@@ -49,7 +49,7 @@ export type SearchResult = {
  */
 export type SpacePage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<SearchResult>;
     /**
@@ -70,7 +70,7 @@ export type SpacePage = {
  */
 export type UserSpacePage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<SearchResult>;
     /**
@@ -136,7 +136,7 @@ export type CountedTag = {
  */
 export type TagPage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<CountedTag>;
     /**
@@ -310,7 +310,7 @@ export type Participation = {
  */
 export type ParticipationPage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<Participation>;
     /**
@@ -335,7 +335,7 @@ export type Participant = {
  */
 export type ParticipantPage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<Participant>;
     /**
@@ -360,7 +360,7 @@ export type Removal = {
  */
 export type RemovalPage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<Removal>;
     /**
@@ -409,7 +409,7 @@ export type Message = {
  */
 export type MessagePage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<Message>;
     /**
@@ -483,7 +483,7 @@ export type SessionSummary = {
  */
 export type SessionPage = {
     /**
-     * The items, of which there can be none on any page
+     * The items; any page can be empty
      */
     items: Array<SessionSummary>;
     /**
@@ -807,8 +807,8 @@ export type Visibility = 'public' | 'private';
 
 /**
  * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
- * removed, and white space is normalised. Of tags
- * that match each other in the tag search, such as `tea` and `Tea`, only the first is kept.
+ * removed, and white space is normalised. Of tags that match each other in the tag search, such as `tea` and
+ * `Tea`, only the first is kept.
  *
  */
 export type TagNames = Array<string>;

@@ -440,8 +440,8 @@ export const zAccountData = z.object({
 
 /**
  * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
- * removed, and white space is normalised. Of tags
- * that match each other in the tag search, such as `tea` and `Tea`, only the first is kept.
+ * removed, and white space is normalised. Of tags that match each other in the tag search, such as `tea` and
+ * `Tea`, only the first is kept.
  *
  */
 export const zTagNames = z.array(z.string().min(1).max(64).regex(/^[^\x00-\x08\x0e-\x1f\x7f-\x9f]*[^\s#\x00-\x1f\x7f-\x9f][^\x00-\x08\x0e-\x1f\x7f-\x9f]*$/)).max(10);

@@ -558,8 +558,8 @@ export const listSpacesQueryKey = (options?: Options<ListSpacesData>) => createQ
 /**
  * List public spaces
  *
- * Returns public spaces, in pages whose body has `next_cursor`. At most one of `q`, `tag` and `sort` selects the
- * list; others together get 400. Without them, it is the list of `sort=popular`.
+ * Returns public spaces. Use at most one of `q`, `tag` and `sort`; two of them together get 400. The default is
+ * `sort=popular`.
  *
  * - `q` returns the list of `searchSpaces`. `answered_query` is the other query in plain text.
  * - `tag` returns the list of `searchSpacesByTag`. Unlike a tag in a path, a query parameter can be any tag, and
@@ -568,8 +568,8 @@ export const listSpacesQueryKey = (options?: Options<ListSpacesData>) => createQ
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
- * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
- * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
+ * The response is the same for all callers, and a token is ignored. To show which spaces the caller participates
+ * in, use `listParticipations`, or `getParticipation` for one space.
  *
  */
 export const listSpacesOptions = (options?: Options<ListSpacesData>) => queryOptions<ListSpacesResponse, ApiError, ListSpacesResponse, ReturnType<typeof listSpacesQueryKey>>({
@@ -590,8 +590,8 @@ export const listSpacesInfiniteQueryKey = (options?: Options<ListSpacesData>): Q
 /**
  * List public spaces
  *
- * Returns public spaces, in pages whose body has `next_cursor`. At most one of `q`, `tag` and `sort` selects the
- * list; others together get 400. Without them, it is the list of `sort=popular`.
+ * Returns public spaces. Use at most one of `q`, `tag` and `sort`; two of them together get 400. The default is
+ * `sort=popular`.
  *
  * - `q` returns the list of `searchSpaces`. `answered_query` is the other query in plain text.
  * - `tag` returns the list of `searchSpacesByTag`. Unlike a tag in a path, a query parameter can be any tag, and
@@ -600,8 +600,8 @@ export const listSpacesInfiniteQueryKey = (options?: Options<ListSpacesData>): Q
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
- * The response is the same for all callers, and a token is ignored, so it does not say which spaces the caller
- * participates in. `listParticipations` lists those, up to 100 at a time, and `getParticipation` looks up one.
+ * The response is the same for all callers, and a token is ignored. To show which spaces the caller participates
+ * in, use `listParticipations`, or `getParticipation` for one space.
  *
  */
 export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => {
@@ -851,7 +851,9 @@ export const getParticipationQueryKey = (options: Options<GetParticipationData>)
 /**
  * Retrieve the caller's participation in a space
  *
- * Returns 404 if the caller does not participate in the space, also if there is no such space.
+ * Returns the caller's participation in a space. Returns 404 if the caller does not participate in the space, or
+ * if the space does not exist.
+ *
  */
 export const getParticipationOptions = (options: Options<GetParticipationData>) => queryOptions<GetParticipationResponse, ApiError, GetParticipationResponse, ReturnType<typeof getParticipationQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -871,10 +873,9 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
  *
  * Makes the caller a participant in a space. Has no effect if the caller already is one.
  *
- * A private space requires its `invitation_code`, which only the space's creator can read. Returns 404
- * if the code is missing or wrong, as if the space did not exist. If a code was sent, `errors` points to
- * it in both cases. Returns 403 if the creator of the space
- * has removed the caller.
+ * A private space requires its `invitation_code`, which only the space's creator can read. If the code is missing
+ * or wrong, returns 404, as if the space did not exist. If a code was sent, `errors` points to it, even if the
+ * space does not exist. Returns 403 if the creator of the space has removed the caller.
  *
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
@@ -902,11 +903,11 @@ export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): Us
  * Mark messages as read
  *
  * Marks a message and all earlier ones in the space as read by the caller. Sets `read_until` of the caller's
- * participation to the `created_at` of the message, unless it is that or later already. Returns 403 if the caller
- * is not a participant in the space.
+ * participation to the `created_at` of the message, but never to an earlier time. Returns 403 if the caller is not
+ * a participant in the space.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day, so send it when the reader
- * stops at a message, not for each one.
+ * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day. So send the request when the
+ * reader stops at a message, not for each message.
  *
  */
 export const markReadMutation = (options?: Partial<Options<MarkReadData>>): UseMutationOptions<MarkReadResponse, ApiError, Options<MarkReadData>> => {
@@ -1130,9 +1131,9 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
  * wait at the same time on each process of the server; further ones get 429.
  *
- * Changes and deletions are kept for seven days. A reader that has not asked for longer gets all new messages, but
- * must read the others again. Messages that an operator imports with earlier times, and changed names and avatars
- * of authors, do not follow.
+ * Changes and deletions are kept for seven days. After a longer pause, a reader still gets all new messages, but
+ * must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
+ * neither are messages that an operator imports with earlier times.
  *
  */
 export const listMessagesOptions = (options: Options<ListMessagesData>) => queryOptions<ListMessagesResponse, ApiError, ListMessagesResponse, ReturnType<typeof listMessagesQueryKey>>({
@@ -1182,9 +1183,9 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
  * wait at the same time on each process of the server; further ones get 429.
  *
- * Changes and deletions are kept for seven days. A reader that has not asked for longer gets all new messages, but
- * must read the others again. Messages that an operator imports with earlier times, and changed names and avatars
- * of authors, do not follow.
+ * Changes and deletions are kept for seven days. After a longer pause, a reader still gets all new messages, but
+ * must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
+ * neither are messages that an operator imports with earlier times.
  *
  */
 export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) => {
