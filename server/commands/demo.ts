@@ -105,7 +105,7 @@ function welcome(
 space-service is running. Its sample data is deleted when you stop the demo.
 
   Try it in the browser  ${hasWebPage ? url : `${url}/docs`}
-  Sign in                ${email}, ${password}${invitation}
+  Sign in                ${email}, with the password "${password}"${invitation}
   API reference          ${url}/docs
   The contract           ${url}/openapi.yaml
   Reports by users       DATA_DIR=${config.dataDir} ${commandLine('reports')}
@@ -154,7 +154,6 @@ The last two change and delete another account, ${SPARE_EMAIL}:
   # 10. Delete the account
   curl -w '\\n' -X DELETE -H "Authorization: Bearer $OTHER" ${url}/api/profile/account
 
-To sign in as another user, use person2@example.com to person29@example.com. The password of all sample users is
-"${password}". Unlike a server of your own, the demo does not limit reads per client.
+To sign in as another user, use person2@example.com to person29@example.com. All have the same password.
 `;
 }
