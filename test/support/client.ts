@@ -1,6 +1,6 @@
 import { type Client, createClient, createConfig } from '../../generated/client/index.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import { retryWhileUnavailable } from './retry.ts';
+import { fetchWhileUnavailable } from './retry.ts';
 
 /** A registered user with a session. */
 export interface TestUser {
@@ -20,28 +20,34 @@ export function clientOf(url: string, token?: string): Client {
   return createClient(createConfig({ baseUrl: url, ...(token && { auth: token }) }));
 }
 
-/** Registers a user at the server with this URL. Tries again while it is unavailable. */
+/** Returns such a client that repeats requests while the service is unavailable. */
+export function retryingClientOf(url: string, token?: string): Client {
+  const client = clientOf(url, token);
+  client.setConfig({ fetch: fetchWhileUnavailable });
+  return client;
+}
+
+/**
+ * Registers a user at the server with this URL. This request and those of the user's client are repeated while the
+ * service is unavailable.
+ */
 export function register(url: string, username: string, password?: string): Promise<TestUser> {
-  const clientFor = (token?: string) => clientOf(url, token);
-  return registerWith(clientFor, username, password, retryWhileUnavailable);
+  return registerWith((token) => retryingClientOf(url, token), username, password);
 }
 
 /**
  * Registers a user whose email address starts with the username.
  * @param clientFor returns a client that sends the token, if any
- * @param attempt sends the request, once by default
  * @throws the problem document of a rejected registration
  */
 export async function registerWith(
   clientFor: (token?: string) => Client,
   username: string,
   password = 'correct horse battery',
-  attempt: typeof retryWhileUnavailable = (send) => send(),
 ): Promise<TestUser> {
   const email = `${encodeURIComponent(username).replaceAll('%', '')}@example.com`;
-  const { data, error } = await attempt(() =>
-    api.register({ client: clientFor(), body: { username, email, password } }),
-  );
+  const body = { username, email, password };
+  const { data, error } = await api.register({ client: clientFor(), body });
   if (!data) throw error;
   const { user_id: userId, access_token: token } = data;
   const headers = { authorization: `Bearer ${token}` };

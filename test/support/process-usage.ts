@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Returns the processor time of a process and its threads in seconds, with Linux's resolution of 10 ms. */
 export function cpuSeconds(pid: number): number {
@@ -9,6 +9,28 @@ export function cpuSeconds(pid: number): number {
     .slice(11, 13)
     .map(Number) as [number, number];
   return (user + system) / 100;
+}
+
+/** How long a thread has run, and how long it was ready to run but waited for a processor, in milliseconds. */
+export interface ThreadTimes {
+  ran: number;
+  waited: number;
+}
+
+/** Returns the times of the threads of a process since their start, by their ids. The main thread's id is `pid`. */
+export function threadTimes(pid: number): Map<number, ThreadTimes> {
+  const times = new Map<number, ThreadTimes>();
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    try {
+      const stat = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8');
+      const [ran = 0, waited = 0] = stat.split(' ').map((nanoseconds) => Number(nanoseconds) / 1e6);
+      times.set(Number(thread), { ran, waited });
+    } catch (error) {
+      // The thread has ended.
+      if (!['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
+  }
+  return times;
 }
 
 /** Returns the resident memory of a process in bytes. */

@@ -16,6 +16,7 @@ import { webpChunks } from '../support/image-chunks.ts';
 import { peakResidentBytes, residentBytes } from '../support/process-usage.ts';
 import { randomIntegers } from '../support/random.ts';
 import { openRaw } from '../support/raw.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { type Bomb, bombs, PAYLOAD } from './avatars/bombs.ts';
 import { mutate, validImages } from './avatars/mutations.ts';
@@ -186,7 +187,9 @@ async function upload(
   const target = `${url}/api/profile/picture`;
   const body = createForm(image);
   const headers = { ...FORM, authorization: `Bearer ${token}`, 'content-length': body.length };
-  const response = await send(target, agent, { method: 'PUT', headers }, body);
+  const response = await retryWhileUnavailable(() =>
+    send(target, agent, { method: 'PUT', headers }, body),
+  );
   const text = response.body.toString();
   validateExchange({ method: 'PUT', url: target, ...response, body: text });
   if (response.status === 200) await checkAvatar(JSON.parse(text).profile_picture, agent);
@@ -194,7 +197,7 @@ async function upload(
 }
 
 async function checkAvatar(url: string, agent: Agent): Promise<void> {
-  const { status, headers, body } = await send(url, agent, {});
+  const { status, headers, body } = await retryWhileUnavailable(() => send(url, agent, {}));
   assert.equal(status, 200);
   assert.equal(headers.get('content-type'), 'image/webp');
   assert.match(webpChunks(body).join(' '), /^(VP8X ALPH )?VP8 $/);

@@ -175,7 +175,7 @@ async function runRounds(
     try {
       for (let i = 0; i < writes; i += 1) {
         // Every tenth write is an avatar, which also needs space in the avatar folder.
-        const response = await write(i % 10 === 0 ? 'changeProfilePicture' : undefined);
+        const response = await write(i % 10 === 0 ? 'changeProfilePicture' : undefined, false);
         const { operation, status, contentType } = response;
         assertWithLog(status === 503 || Number(status) < 500, `${operation} returned ${status}`);
         if (status === 503) {
@@ -219,7 +219,7 @@ async function recover(
 ): Promise<number> {
   const start = performance.now();
   for (;;) {
-    const { operation, status } = await write();
+    const { operation, status } = await write(undefined, false);
     if (Number(status) < 300) break;
     const isInTime = performance.now() - start < 10_000;
     assertWithLog(isInTime, `${operation} still returns ${status} after 10 s`);

@@ -9,8 +9,10 @@ import * as api from '../../generated/sdk.gen.ts';
 import { register, type TestUser } from '../support/client.ts';
 import { createTestDatabase, isPostgresql } from '../support/databases.ts';
 import { preload } from '../support/processes.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace, joinSpace } from '../support/spaces.ts';
+import { draw } from './drawing.ts';
 import type { Trial } from './trial.ts';
 
 const WRITERS = 8;
@@ -54,11 +56,12 @@ export const following: Trial = {
           createConfig({
             baseUrl: 'http://service',
             ...(token && { auth: token }),
-            fetch: (input) => {
-              const request = input as Request;
-              const server = servers[Math.floor(Math.random() * servers.length)] as Server;
-              return fetch(new Request(request.url.replace('http://service', server.url), request));
-            },
+            fetch: (input) =>
+              retryWhileUnavailable(() => {
+                const request = (input as Request).clone();
+                const { url } = draw(servers);
+                return fetch(new Request(request.url.replace('http://service', url), request));
+              }),
           }),
         );
 

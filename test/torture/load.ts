@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { Agent, type ClientRequest, request } from 'node:http';
 import { avatarFile } from '../support/avatar.ts';
 import { register } from '../support/client.ts';
+import { retryAfter, retryWhileUnavailable } from '../support/retry.ts';
 import { createSpace } from '../support/spaces.ts';
 
 /** A request. */
@@ -20,7 +22,7 @@ export interface TimedOutcome {
   endedAt: number;
   /** Undefined without a complete response. */
   status: number | undefined;
-  retryAfter: string | undefined;
+  headers: Headers;
   /** The code of the connection error, or `hung` after a timeout. Undefined after a response. */
   error: string | undefined;
   /** Whether the connection had carried a request before. */
@@ -43,7 +45,7 @@ export function send(url: string, call: Call, agent: Agent): Promise<TimedOutcom
         startedAt,
         endedAt: performance.now(),
         status: undefined,
-        retryAfter: undefined,
+        headers: new Headers(),
         error: undefined,
         isReused: sent?.reusedSocket ?? false,
         ...result,
@@ -54,9 +56,9 @@ export function send(url: string, call: Call, agent: Agent): Promise<TimedOutcom
       sent?.destroy();
     }, RESPONSE_TIMEOUT_MS);
     sent = request(url + path, { method, headers, agent }, (response) => {
-      const retryAfter = response.headers['retry-after'];
+      const headers = new Headers(response.headers as Record<string, string>);
       response.resume();
-      response.on('end', () => end({ status: response.statusCode, retryAfter }));
+      response.on('end', () => end({ status: response.statusCode, headers }));
       response.on('error', (error: NodeJS.ErrnoException) => end({ error: error.code }));
     });
     sent.on('error', (error: NodeJS.ErrnoException) => end({ error: error.code ?? error.message }));
@@ -64,7 +66,10 @@ export function send(url: string, call: Call, agent: Agent): Promise<TimedOutcom
   });
 }
 
-/** Sends one request after another on a single connection until it is stopped or `continues` returns false. */
+/**
+ * Sends one request after another on a single connection until it is stopped or `continues` returns false. Repeats a
+ * request while the service is unavailable. Each attempt has an outcome.
+ */
 export function keepSending(
   url: string,
   next: () => Call,
@@ -75,12 +80,19 @@ export function keepSending(
   let isStopping = false;
   const sending = (async () => {
     while (!isStopping) {
-      const outcome = await send(url, next(), agent);
-      outcomes.push(outcome);
+      const call = next();
+      const outcome = await retryWhileUnavailable(async () => {
+        const attempt = await send(url, call, agent);
+        outcomes.push(attempt);
+        return attempt;
+      });
+      assert(!isUnavailable(outcome), `${call.name} returns 503 persistently`);
       if (!continues(outcome)) break;
     }
     agent.destroy();
   })();
+  // stop() rejects with the error. Until then, it must not count as unhandled.
+  sending.catch(() => {});
   return {
     async stop() {
       isStopping = true;
@@ -88,6 +100,11 @@ export function keepSending(
       return outcomes;
     },
   };
+}
+
+/** Whether the service has asked to repeat the request later. */
+export function isUnavailable(outcome: TimedOutcome): boolean {
+  return retryAfter(outcome) !== undefined;
 }
 
 /** Creates requests of each kind for an account. */

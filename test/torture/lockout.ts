@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
-import { clientOf, register, type TestUser } from '../support/client.ts';
-import { retryWhileUnavailable } from '../support/retry.ts';
+import { register, retryingClientOf, type TestUser } from '../support/client.ts';
 import { startServer } from '../support/server.ts';
 import { outcomeOf, tally } from './people.ts';
 import type { Trial } from './trial.ts';
@@ -66,7 +65,7 @@ export const lockout: Trial = {
     assert.equal((await changePassword(person, 'a password too many')).response?.status, 429);
     const other = {
       ...person,
-      client: clientOf(server.url, await assertUsable(server.url, person)),
+      client: retryingClientOf(server.url, await assertUsable(server.url, person)),
     };
     const newPassword = 'changed from elsewhere';
     assert.equal(
@@ -94,13 +93,11 @@ async function failLoginsEverywhere(
   count: number,
 ): Promise<number> {
   const login = (sent: string, network: string) =>
-    retryWhileUnavailable(() =>
-      api.login({
-        client: clientOf(url),
-        headers: { 'x-forwarded-for': `2001:db8:${network}::1` },
-        body: { email, password: sent },
-      }),
-    );
+    api.login({
+      client: retryingClientOf(url),
+      headers: { 'x-forwarded-for': `2001:db8:${network}::1` },
+      body: { email, password: sent },
+    });
   let slowest = 0;
   let attempts = 0;
   while (attempts < count) {
@@ -129,9 +126,7 @@ async function tryWrongPasswords(
   let checks = 0;
   while (outcomes.length < count) {
     const batchSize = Math.min(MAX_CONCURRENT_ATTEMPTS, count - outcomes.length);
-    const attempts = Array.from({ length: batchSize }, () =>
-      retryWhileUnavailable(() => api.changePassword({ client, body })),
-    );
+    const attempts = Array.from({ length: batchSize }, () => api.changePassword({ client, body }));
     outcomes.push(...(await Promise.all(attempts)).map(outcomeOf));
     if (outcomes.length < (checks + 1) * 50) continue;
     await check();
@@ -142,19 +137,16 @@ async function tryWrongPasswords(
 
 /** Asserts that profile, bio and login work. Returns the token of a new session. */
 async function assertUsable(url: string, { client, email, password }: TestUser): Promise<string> {
-  assert.equal(
-    (await retryWhileUnavailable(() => api.getProfile({ client }))).response?.status,
-    200,
-    'getProfile',
-  );
-  const bio = await retryWhileUnavailable(() => api.changeBio({ client, body: { bio: 'Here.' } }));
+  assert.equal((await api.getProfile({ client })).response?.status, 200, 'getProfile');
+  const bio = await api.changeBio({ client, body: { bio: 'Here.' } });
   assert.equal(bio.response?.status, 200, 'changeBio');
-  const { data, response } = await retryWhileUnavailable(() =>
-    api.login({ client: clientOf(url), body: { email, password } }),
-  );
+  const { data, response } = await api.login({
+    client: retryingClientOf(url),
+    body: { email, password },
+  });
   assert(data && response, `login returned ${response?.status}`);
   assert.equal(
-    (await api.getProfile({ client: clientOf(url, data.access_token) })).response?.status,
+    (await api.getProfile({ client: retryingClientOf(url, data.access_token) })).response?.status,
     200,
   );
   // Wrong current passwords must not count as failed logins.
@@ -167,7 +159,5 @@ async function assertUsable(url: string, { client, email, password }: TestUser):
 }
 
 function changePassword({ client, password: currentPassword }: TestUser, newPassword: string) {
-  return retryWhileUnavailable(() =>
-    api.changePassword({ client, body: { currentPassword, newPassword } }),
-  );
+  return api.changePassword({ client, body: { currentPassword, newPassword } });
 }

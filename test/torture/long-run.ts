@@ -44,7 +44,7 @@ export const longRun: Trial = {
     const traffic = openTraffic();
     traffic.setUrl(server.url);
     const deadline = performance.now() + seconds * 1000;
-    const counts = { reads: 0, writes: 0, shed: 0 };
+    const counts = { reads: 0, writes: 0 };
 
     const sendRequests = async (
       send: () => Promise<{ operation: string; status: number | undefined }>,
@@ -52,10 +52,10 @@ export const longRun: Trial = {
       let count = 0;
       while (performance.now() < deadline) {
         const { operation, status } = await send();
-        // Other programs on the machine may make the service shed load.
-        if (status === 503) counts.shed += 1;
-        const isFine = status !== undefined && (status < 500 || status === 503);
-        assert(isFine, `${operation} returned ${status}\n${server.output()}`);
+        assert(
+          status !== undefined && status < 500,
+          `${operation} returned ${status}\n${server.output()}`,
+        );
         count += 1;
         await sleep(THINK_TIME_MS);
       }
@@ -81,9 +81,6 @@ export const longRun: Trial = {
     })();
     await Promise.all([serving, sampling]);
 
-    const share = counts.shed / (counts.reads + counts.writes);
-    assert(share < 0.001, `${counts.shed} requests were shed at a low load`);
-
     const third = Math.floor(samples.length / 3);
     const middle = samples.slice(third, 2 * third);
     const last = samples.slice(2 * third);
@@ -99,7 +96,7 @@ export const longRun: Trial = {
     traffic.ledger.check((await readData(server.location)).facts);
     await assertSound(server.location);
     await assertIndexed(server.dataDir);
-    return `${seconds} s, ${counts.reads} reads and ${counts.writes} writes, ${counts.shed} of them shed with 503, no other 5xx; medians of the middle and the last third: ${measured.join('; ')}`;
+    return `${seconds} s, ${counts.reads} reads and ${counts.writes} writes, none failed; medians of the middle and the last third: ${measured.join('; ')}`;
   },
 };
 

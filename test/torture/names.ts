@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Database } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { clientOf } from '../support/client.ts';
-import { retryWhileUnavailable } from '../support/retry.ts';
+import { retryingClientOf } from '../support/client.ts';
 import { startServer } from '../support/server.ts';
 import { draw } from './drawing.ts';
 import { type Outcome, outcomeOf, registerAll, tally } from './people.ts';
@@ -69,7 +68,7 @@ export const names: Trial = {
     await using server = await startServer({ WORKERS: '2' });
     await using engine = await openDatabase(server.location, { purpose: 'command' });
     const people = await registerAll(server.url, CLAIMS - REGISTRATIONS, 'claimant');
-    const anonymous = clientOf(server.url);
+    const anonymous = retryingClientOf(server.url);
     const used = new Set<string>();
     let registered = 0;
     let spellings = 0;
@@ -83,16 +82,12 @@ export const names: Trial = {
         if (person) {
           await sleep(Math.random() * MAX_HEAD_START_MS * (round % 2));
           const { client } = person;
-          const response = await retryWhileUnavailable(() =>
-            api.changeUsername({ client, body: { username } }),
-          );
+          const response = await api.changeUsername({ client, body: { username } });
           return [username, outcomeOf(response)];
         }
         const email = `r${round}.${i}@example.org`;
         const body = { username, email, password: 'correct horse battery' };
-        const response = await retryWhileUnavailable(() =>
-          api.register({ client: anonymous, body }),
-        );
+        const response = await api.register({ client: anonymous, body });
         return [username, outcomeOf(response)];
       });
       const outcomes = await Promise.all(claims);

@@ -3,8 +3,9 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { residentBytes } from '../support/process-usage.ts';
+import { retryAfter, retryWhileUnavailable } from '../support/retry.ts';
 import { type Server, startServer } from '../support/server.ts';
-import { quantile } from '../support/statistics.ts';
+import { median, quantile } from '../support/statistics.ts';
 import {
   type AccountRequests,
   type Call,
@@ -15,19 +16,29 @@ import {
 } from './load.ts';
 import type { Trial } from './trial.ts';
 
-/** Maximum p99 of accepted requests: cheap ones, and those that hash a password or decode an avatar. */
-const MAX_P99_MS = { cheap: 2_500, expensive: 8_000 };
+/**
+ * Maximum median of accepted cheap requests, in requests that the service completes meanwhile at its capacity. It is 30
+ * to 70, on a busy machine, too, and 230 to 680 without load shedding.
+ */
+const MAX_QUEUED_REQUESTS = 120;
+
+/** Uploads of an account wait up to 5 s for their turn, then up to 2 s for a thread. Later, they get 503. */
+const MAX_QUEUED_MS = 7_000;
+
+/** Maximum p99 of the rest of the time of accepted logins and uploads, in p99s at capacity. */
+const MAX_EXPENSIVE_SLOWDOWN = 10;
 
 /** Names of the requests that hash a password or decode an avatar. */
 const EXPENSIVE = ['login', 'upload'];
 
 const MAX_MEMORY_MIB = 768;
 
-const MAX_RECOVERY_MS = 5_000;
+/** Maximum time until the service is as fast as before, in rounds of requests. */
+const MAX_RECOVERY_ROUNDS = 30;
 
 export const overload: Trial = {
   promise:
-    'At five times its capacity the service sheds load with 503 and Retry-After; accepted requests finish in time, and it recovers within seconds.',
+    'At five times its capacity the service sheds load with 503 and Retry-After; accepted requests finish in time, and it recovers soon.',
   runsOnPostgresql: true,
   async run(scale) {
     const seconds = scale === 'full' ? 60 : 8;
@@ -36,40 +47,44 @@ export const overload: Trial = {
     // The service does not shed load right after its start.
     await sleep(2_500);
     const normalTimes = await measureRounds(server.url, requests, scale === 'full' ? 40 : 10);
-    const capacity = await findCapacity(server.url, requests, 4_000);
+    const atCapacity = await measureCapacity(server.url, requests, 4_000);
     await sleep(1_000);
 
     const watch = watchServer(server);
-    const mixed = await offer(server.url, requests, 5 * capacity, seconds);
+    const mixed = await offer(server.url, requests, 5 * atCapacity.rate, seconds);
     const afterMixed = await recover(server.url, requests, normalTimes);
     const reads = await floodReads(server.url, seconds / 2);
     const afterReads = await recover(server.url, requests, normalTimes);
     const { health, memory } = await watch.stop();
 
     assert(server.child.exitCode === null && server.child.signalCode === null, server.output());
-    for (const { status, retryAfter, name, error } of mixed) {
+    for (const outcome of mixed) {
+      const { status, name, error } = outcome;
       assert(status === 200 || status === 503, `${name} returned ${status ?? error}`);
-      if (status === 503) assert.match(retryAfter ?? '', /^\d+$/, 'no Retry-After');
+      if (status === 503) assert(retryAfter(outcome) !== undefined, 'no Retry-After');
     }
     const accepted = mixed.filter(({ status }) => status === 200);
     assert(accepted.length < mixed.length, 'nothing was shed');
-    const p99 = (isExpensive: boolean) =>
-      quantile(
-        accepted.filter(({ name }) => EXPENSIVE.includes(name) === isExpensive).map(duration),
-        0.99,
-      );
-    const cheap = p99(false);
-    const expensive = p99(true);
-    assert(cheap < MAX_P99_MS.cheap, `p99 of accepted cheap requests: ${cheap} ms`);
-    assert(expensive < MAX_P99_MS.expensive, `p99 of accepted logins and uploads: ${expensive} ms`);
+
+    const format = (milliseconds: number) => `${Math.round(milliseconds)} ms`;
+    const [before, during] = [timesOf(atCapacity.outcomes), timesOf(accepted)];
+    const cheap = `the median of accepted cheap requests rose from ${format(median(before.cheap))} to ${format(median(during.cheap))}`;
+    assert(median(during.cheap) <= (1000 * MAX_QUEUED_REQUESTS) / atCapacity.rate, cheap);
+    const [p99Before, p99] = [quantile(before.expensive, 0.99), quantile(during.expensive, 0.99)];
+    const expensive = `the p99 of logins and uploads from ${format(p99Before)} to ${format(p99)}`;
+    assert(p99 <= MAX_QUEUED_MS + MAX_EXPENSIVE_SLOWDOWN * p99Before, expensive);
     const failed = health.filter(({ status }) => status !== 200);
     assert.equal(failed.length, 0, `/healthz failed ${failed.length} times: ${failed[0]?.error}`);
+    // Health checks do not wait with others for the database.
+    const healthMedian = median(health.map(duration));
+    const healthTimes = `the median of /healthz was ${format(healthMedian)}`;
+    assert(healthMedian <= median(during.cheap), `${cheap}, but ${healthTimes}`);
     assert(Math.max(...memory) < MAX_MEMORY_MIB, `the process used ${Math.max(...memory)} MiB`);
     for (const after of [afterMixed, afterReads]) {
-      assert(after <= MAX_RECOVERY_MS, `the service recovered only after ${after} ms`);
+      const limit = MAX_RECOVERY_ROUNDS * quantile(normalTimes, 0.9);
+      assert(after <= limit, `the service recovered after ${format(after)}, not ${format(limit)}`);
     }
-    const format = (milliseconds: number) => `${Math.round(milliseconds)} ms`;
-    return `of ${Math.round(mixed.length / seconds)}/s offered for ${seconds} s, five times the capacity of ${Math.round(capacity)}/s, ${Math.round(accepted.length / seconds)}/s were accepted and the others got 503; p99 of accepted cheap requests ${format(cheap)}, of logins and uploads ${format(expensive)}; of ${reads.responses} searches on 1,000 connections ${reads.shed} were shed, p99 ${format(reads.p99)}; /healthz p99 ${format(quantile(health.map(duration), 0.99))}, ${health.length} requests, none failed; ${Math.max(...memory)} MiB at most; recovered after ${format(afterMixed)} and ${format(afterReads)}`;
+    return `of ${Math.round(mixed.length / seconds)}/s offered for ${seconds} s, five times the capacity of ${Math.round(atCapacity.rate)}/s, ${Math.round(accepted.length / seconds)}/s were accepted and the others got 503; ${cheap}, ${expensive}; of ${reads.responses} searches on 1,000 connections ${reads.shed} were shed, p99 ${format(reads.p99)}; ${healthTimes}, ${health.length} requests, none failed; ${Math.max(...memory)} MiB at most; recovered after ${format(afterMixed)} and ${format(afterReads)}`;
   },
 };
 
@@ -82,25 +97,32 @@ function drawCall({ search, profile, bio, login, upload }: AccountRequests): Cal
   return share < 0.95 ? login() : upload();
 }
 
-/** Returns the requests per second that the service completes for a few clients without pauses. */
-async function findCapacity(
-  url: string,
-  requests: AccountRequests,
-  milliseconds: number,
-): Promise<number> {
+/** Returns the durations of requests in milliseconds. */
+function timesOf(outcomes: readonly TimedOutcome[]) {
+  const isExpensive = ({ name }: TimedOutcome) => EXPENSIVE.includes(name);
+  return {
+    cheap: outcomes.filter((each) => !isExpensive(each)).map(duration),
+    expensive: outcomes.filter(isExpensive).map(duration),
+  };
+}
+
+/** Sends requests as a few clients without pauses. Returns the requests completed, and their number per second. */
+async function measureCapacity(url: string, requests: AccountRequests, milliseconds: number) {
   const agent = new Agent({ keepAlive: true });
   const start = performance.now();
-  let completed = 0;
+  const outcomes: TimedOutcome[] = [];
   const client = async () => {
     while (performance.now() - start < milliseconds) {
-      const { status, error, name } = await send(url, drawCall(requests), agent);
+      const call = drawCall(requests);
+      const outcome = await retryWhileUnavailable(() => send(url, call, agent));
+      const { status, error, name } = outcome;
       assert.equal(status, 200, `${name} failed with ${status ?? error} at a low load`);
-      completed += 1;
+      outcomes.push(outcome);
     }
   };
   await Promise.all(Array.from({ length: 12 }, client));
   agent.destroy();
-  return (completed / (performance.now() - start)) * 1000;
+  return { outcomes, rate: (outcomes.length / (performance.now() - start)) * 1000 };
 }
 
 /** Sends requests at a constant rate, regardless of responses, on connections that are already open. */

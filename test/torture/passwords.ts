@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../generated/sdk.gen.ts';
-import { clientOf, register, type TestUser } from '../support/client.ts';
-import { retryWhileUnavailable } from '../support/retry.ts';
+import { register, retryingClientOf, type TestUser } from '../support/client.ts';
 import { startServer } from '../support/server.ts';
 import { outcomeOf, tally } from './people.ts';
 import type { Trial } from './trial.ts';
@@ -50,9 +49,7 @@ async function interleave(url: string, person: TestUser, times: number) {
     const { email, password } = person;
     const logins = Array.from({ length: LOGINS_PER_CHANGE }, async () => {
       await sleep(Math.random() * windowMs);
-      return retryWhileUnavailable(() =>
-        api.login({ client: clientOf(url), body: { email, password } }),
-      );
+      return api.login({ client: retryingClientOf(url), body: { email, password } });
     });
     const start = performance.now();
     await sleep(Math.random() * windowMs * 0.5);
@@ -79,9 +76,7 @@ async function interleave(url: string, person: TestUser, times: number) {
       200,
       'the session that made the change',
     );
-    const late = await retryWhileUnavailable(() =>
-      api.login({ client: clientOf(url), body: { email, password } }),
-    );
+    const late = await api.login({ client: retryingClientOf(url), body: { email, password } });
     assert.equal(late.response?.status, 401, 'a login with the old password after the change');
   }
   assert(
@@ -103,11 +98,9 @@ async function raceChanges(url: string, person: TestUser): Promise<string> {
   }));
   const outcomes = await Promise.all(
     attempts.map(async ({ token, newPassword }) => {
-      const client = clientOf(url, token);
+      const client = retryingClientOf(url, token);
       return outcomeOf(
-        await retryWhileUnavailable(() =>
-          api.changePassword({ client, body: { currentPassword, newPassword } }),
-        ),
+        await api.changePassword({ client, body: { currentPassword, newPassword } }),
       );
     }),
   );
@@ -119,9 +112,10 @@ async function raceChanges(url: string, person: TestUser): Promise<string> {
 
   for (const { token, newPassword } of attempts) {
     const isAccepted = newPassword === accepted[0]?.newPassword;
-    const login = await retryWhileUnavailable(() =>
-      api.login({ client: clientOf(url), body: { email, password: newPassword } }),
-    );
+    const login = await api.login({
+      client: retryingClientOf(url),
+      body: { email, password: newPassword },
+    });
     assert.equal(login.response?.status, isAccepted ? 200 : 401, `a login with ${newPassword}`);
     const isActive = token === accepted[0]?.token;
     assert.equal(
@@ -136,24 +130,19 @@ async function raceChanges(url: string, person: TestUser): Promise<string> {
 async function changePassword(person: TestUser, newPassword: string): Promise<void> {
   const { client, password: currentPassword } = person;
   const body = { currentPassword, newPassword };
-  const { response, error } = await retryWhileUnavailable(() =>
-    api.changePassword({ client, body }),
-  );
+  const { response, error } = await api.changePassword({ client, body });
   assert.equal(response?.status, 200, `changePassword: ${JSON.stringify(error)}`);
   person.password = newPassword;
 }
 
 async function openSession(url: string, { email, password }: TestUser): Promise<string> {
   const body = { email, password };
-  const { data, error } = await retryWhileUnavailable(() =>
-    api.login({ client: clientOf(url), body }),
-  );
+  const { data, error } = await api.login({ client: retryingClientOf(url), body });
   assert(data, `login: ${JSON.stringify(error)}`);
   return data.access_token;
 }
 
 /** Returns 200 while the session is active. */
 async function getProfileStatus(url: string, token: string): Promise<number | undefined> {
-  return (await retryWhileUnavailable(() => api.getProfile({ client: clientOf(url, token) })))
-    .response?.status;
+  return (await api.getProfile({ client: retryingClientOf(url, token) })).response?.status;
 }

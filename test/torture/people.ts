@@ -1,6 +1,7 @@
 import type { Operation } from '../../server/contract.ts';
 import { register, type TestUser } from '../support/client.ts';
 import { exampleRequest } from '../support/requests.ts';
+import { fetchWhileUnavailable } from '../support/retry.ts';
 
 /** Status and problem code of a response. */
 export interface Outcome {
@@ -31,7 +32,7 @@ export async function registerAll(
 }
 
 /**
- * Sends the example request of an operation.
+ * Sends the example request of an operation. Repeats it while the service is unavailable.
  * @param values replacements for examples, by the name of the parameter or body property
  * @param token  sent unless the operation is public
  */
@@ -42,7 +43,7 @@ export async function sendExample(
   token?: string,
 ): Promise<{ response: Response; error?: unknown }> {
   const { url: path, init } = exampleRequest(operation, values);
-  const response = await fetch(url + path, {
+  const response = await fetchWhileUnavailable(url + path, {
     ...init,
     headers: {
       ...(init.headers as Record<string, string>),

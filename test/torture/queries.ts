@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { importSample } from '../../server/sample/import-sample.ts';
 import { type Exchange, validateExchange } from '../support/contract.ts';
 import { createTestDatabase } from '../support/databases.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 import { startServer } from '../support/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { formatCounts } from './people.ts';
@@ -49,7 +50,7 @@ export const queries: Trial = {
     try {
       await importSample({ dataDir, ...database.location });
       await using server = await startServer({ ...database.settings, DATA_DIR: dataDir });
-      const get = (target: string) => send(server.url, target, agent);
+      const get = (target: string) => retryWhileUnavailable(() => send(server.url, target, agent));
       await waitForDictionary(get);
       const searches = [...SEARCHES, CORRECTED_SEARCH];
       const readKnownSearches = () =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type Operation, operations } from '../../server/contract.ts';
 import { declaredStatuses } from '../support/contract.ts';
 import { inputNamesOf } from '../support/requests.ts';
+import { retryWhileUnavailable } from '../support/retry.ts';
 import { draw, drawName } from './drawing.ts';
 import type { Facts, Journal, Ledger } from './ledger.ts';
 import { sendExample } from './people.ts';
@@ -32,9 +33,10 @@ export interface Traffic {
 
 /**
  * Sends one write: the requested operation if possible, otherwise a random one.
+ * @param repeats whether the write is repeated while the service is unavailable; it is by default
  * @throws AssertionError if the response is unexpected
  */
-export type Writer = (operation?: Write) => Promise<Result>;
+export type Writer = (operation?: Write, repeats?: boolean) => Promise<Result>;
 
 /** Operations that are never drawn at random, with the reason. */
 export const neverDrawn: Readonly<Record<string, string>> = {
@@ -61,10 +63,20 @@ export function openTraffic(): Traffic {
   const { ledger, client, spaces, messages, people, drawExisting } = state;
   const writes = createWrites(state);
 
-  async function perform(operation: string, attempt: Attempt, journal: Journal): Promise<Result> {
+  async function perform(
+    operation: string,
+    attempt: Attempt,
+    journal: Journal,
+    repeats: boolean,
+  ): Promise<Result> {
     const before = new Map(Object.keys(attempt.changes).map((key) => [key, ledger.value(key)]));
-    journal.begin(attempt.changes);
-    const { data, response, error } = await attempt.send();
+    const send = async () => {
+      journal.begin(attempt.changes);
+      const sent = await attempt.send();
+      if (sent.response && !sent.response.ok) journal.reject();
+      return sent;
+    };
+    const { data, response, error } = await (repeats ? retryWhileUnavailable(send) : send());
     const result = resultOf(operation, response);
     if (result.status === undefined || (response?.ok && data === undefined)) {
       return { ...result, status: undefined };
@@ -74,7 +86,7 @@ export function openTraffic(): Traffic {
       journal.acknowledge(known);
       const changes = Object.entries({ ...attempt.changes, ...known });
       result.isChange = changes.some(([key, value]) => before.get(key) !== value);
-    } else journal.reject();
+    }
     // Other writers may have deleted the target, made it private or sent messages to a private space.
     const isConflict = operation === 'updateSpace' && result.status === 409;
     const isExpected = response?.ok || isConflict || [403, 404, 503].includes(result.status);
@@ -89,17 +101,17 @@ export function openTraffic(): Traffic {
     writer() {
       const journal = ledger.journal();
       const own: TrafficUser[] = [];
-      return async (wanted) => {
+      return async (wanted, repeats = true) => {
         const alive = own.filter(({ mark }) => ledger.exists(`user ${mark}`));
         own.splice(0, own.length, ...alive);
         const wantsPerson = own.length < 2 || (own.length < MAX_PEOPLE && Math.random() < 0.02);
         if (own.length === 0 || (wanted === undefined && wantsPerson)) {
-          return perform('register', writes.register(own), journal);
+          return perform('register', writes.register(own), journal, repeats);
         }
         for (let operation = wanted ?? drawName(writeShares); ; operation = drawName(writeShares)) {
           const person = draw(own);
           const attempt = writes.create(operation, person, own);
-          if (attempt) return perform(operation, attempt, journal);
+          if (attempt) return perform(operation, attempt, journal, repeats);
         }
       };
     },
@@ -132,8 +144,7 @@ export function openTraffic(): Traffic {
       const isExpected =
         status === undefined ||
         status < 400 ||
-        ([401, 403, 404, 503].includes(status) &&
-          declared.has(`${operation.operationId} ${status}`));
+        ([401, 403, 404].includes(status) && declared.has(`${operation.operationId} ${status}`));
       assert(
         isExpected,
         `${operation.operationId} returned ${status}: ${JSON.stringify(sent?.error)}`,

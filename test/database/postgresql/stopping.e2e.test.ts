@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import { failAtDeadline } from '../../../server/database/postgresql/stopping.ts';
-import { register } from '../../support/client.ts';
+import { clientOf, register } from '../../support/client.ts';
 import { type PostgresqlServer, query, startPostgresql } from '../../support/postgresql.ts';
 import { startServer } from '../../support/server.ts';
 
@@ -30,7 +30,8 @@ test.each(['1', '2'])(
     // Opens connections to PostgreSQL, some of which are idle when it hangs.
     const statuses = [search(), search(), login()].map(async (sent) => (await sent).status);
     expect(await Promise.all(statuses)).toEqual([200, 200, 401]);
-    const { client } = await register(server.url, 'ada');
+    const { token } = await register(server.url, 'ada');
+    const client = clientOf(server.url, token);
     const other = new pg.Client(url);
     await other.connect();
     await other.query('BEGIN');

@@ -72,7 +72,7 @@ for (const number of [1, 2, 3]) {
     visibility: 'public' as const,
     tags: [tag, 'выпечка'],
   };
-  const space = await expectData(api.createSpace(creation, author));
+  const space = await expectData(api.createSpace(creation, undefined, author));
   const { title, description, visibility } = space;
   const tags = space.tags.map((each) => each.tag_name);
   assert.deepEqual({ title, description, visibility, tags }, creation);
@@ -119,14 +119,14 @@ assert.deepEqual(
 
 // Join without a body, and send a message.
 const space_id = newestFirst[2] ?? '';
-const early = api.sendMessage({ space_id, text: 'Привет' }, reader);
+const early = api.sendMessage({ space_id, text: 'Привет' }, undefined, reader);
 await expectProblem(early, 403, 'not_a_participant');
 const participation = await expectData(api.joinSpace(space_id, undefined, reader));
 assert.equal(participation.space.space_id, space_id);
 assert.equal(participation.space.participant_count, 2);
 assertRecent(participation.joined_at);
 const text = 'Привет, мир! 👋\nДва';
-const message = await expectData(api.sendMessage({ space_id, text }, reader));
+const message = await expectData(api.sendMessage({ space_id, text }, undefined, reader));
 assert.equal(message.text, text);
 assert.equal(message.word_count, 3);
 assert.equal(message.appreciation_count, 0);
@@ -145,7 +145,7 @@ assert.equal(messages[0]?.appreciation_count, 1);
 
 // List three messages in three pages.
 for (const text of ['два', 'три']) {
-  await expectData(api.sendMessage({ space_id, text }, reader));
+  await expectData(api.sendMessage({ space_id, text }, undefined, reader));
 }
 const list = api.listMessagesInfiniteQueryOptions({ space_id, limit: 1 }, anyone);
 const history = await queries.fetchInfiniteQuery({ ...list, pages: 4 });

@@ -191,7 +191,7 @@ final class Journey {
         Message appreciated = new MessagesApi(author).appreciateMessage(messageId);
         expectEqual(appreciated.getAppreciationCount(), 1L);
         expectProblem(403, "own_message", () -> readerMessages.appreciateMessage(messageId));
-        List<Message> messages = new MessagesApi(anyone).listMessages(spaceId, null, null).getItems();
+        List<Message> messages = new MessagesApi(anyone).listMessages(spaceId, null, null, null, null).getItems();
         expectEqual(messages.size(), 1);
         expectEqual(messages.get(0).getMessageId(), messageId);
         expectEqual(messages.get(0).getAppreciationCount(), 1L);

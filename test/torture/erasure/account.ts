@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as api from '../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
 import { uploadAvatar } from '../../support/avatar.ts';
-import { clientOf, register, type TestUser } from '../../support/client.ts';
+import { register, retryingClientOf, type TestUser } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { databaseFile, withDatabase } from '../../support/integrity.ts';
 import { toNdjson } from '../../support/ndjson.ts';
@@ -228,14 +228,14 @@ export async function useAccount(
   const { letters, add } = canaries;
   const email = `${letters('email')}@example.org`;
   const login = {
-    client: clientOf(url),
+    client: retryingClientOf(url),
     body: { email, password: PASSWORD, device_name: letters('device_name') },
   };
   await api.login({ ...login, throwOnError: true });
   const { data } = await api.login({ ...login, throwOnError: true });
   const { access_token: token, user_id: userId } = data;
   add('token_hash', createHash('sha256').update(token).digest('hex'));
-  const client = clientOf(url, token);
+  const client = retryingClientOf(url, token);
   const authenticated = { client, throwOnError: true } as const;
 
   await uploadAvatar({ client });
@@ -273,7 +273,10 @@ export async function useAccount(
 
   const wrong = { currentPassword: letters('former wrong password'), newPassword: 'north wind' };
   assert.equal((await api.changePassword({ client, body: wrong })).response?.status, 403);
-  const failed = await api.login({ client: clientOf(url), body: { email, password: 'wrong one' } });
+  const failed = await api.login({
+    client: retryingClientOf(url),
+    body: { email, password: 'wrong one' },
+  });
   assert.equal(failed.response?.status, 401);
   return { userId, email, password: PASSWORD, token, client };
 }

@@ -8,7 +8,6 @@ import { operations } from '../../../server/contract.ts';
 import { avatarFile } from '../../support/avatar.ts';
 import { register } from '../../support/client.ts';
 import { assertIndexed } from '../../support/integrity.ts';
-import { retryWhileUnavailable } from '../../support/retry.ts';
 import { startServer } from '../../support/server.ts';
 import { createSpace, sendMessage, spaceCreation } from '../../support/spaces.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -62,10 +61,10 @@ export async function raceDeletions(rounds: number): Promise<string> {
     racing = requests.length;
     const results = requests.map(async (request) => {
       await sleep(Math.random() * 60);
-      return outcomeOf(await retryWhileUnavailable(request));
+      return outcomeOf(await request());
     });
     await sleep(Math.random() * 80);
-    const deletion = outcomeOf(await retryWhileUnavailable(() => api.deleteAccount({ client })));
+    const deletion = outcomeOf(await api.deleteAccount({ client }));
     outcomes.push(deletion, ...(await Promise.all(results)));
   }
   // Completed before the deletion, or rejected because the account or the participation is gone.

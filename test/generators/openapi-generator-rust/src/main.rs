@@ -160,7 +160,7 @@ async fn main() -> Outcome<()> {
     assert_eq!(appreciated.appreciation_count, 1);
     let own = messages_api::appreciate_message(&reader, message_id).await;
     expect_problem(own, 403, "own_message")?;
-    let messages = messages_api::list_messages(&anyone, space_id, None, None)
+    let messages = messages_api::list_messages(&anyone, space_id, None, None, None, None)
         .await?
         .items;
     assert_eq!(messages.len(), 1);

@@ -156,8 +156,14 @@ async fn main() -> Outcome<()> {
     // List the author's spaces, in two pages.
     let first = author.list_participations(None, limit, None).await?;
     assert_eq!(first.items.len(), 2);
-    let cursor = first.next_cursor.as_deref().ok_or("no next_cursor")?.parse()?;
-    let last = author.list_participations(Some(&cursor), limit, None).await?;
+    let cursor = first
+        .next_cursor
+        .as_deref()
+        .ok_or("no next_cursor")?
+        .parse()?;
+    let last = author
+        .list_participations(Some(&cursor), limit, None)
+        .await?;
     assert_eq!((last.items.len(), &last.next_cursor), (1, &None));
     assert_eq!(last.items[0].space.space_id, newest_first[2]);
 
@@ -190,7 +196,9 @@ async fn main() -> Outcome<()> {
     assert_eq!(appreciated.appreciation_count, 1);
     let own = reader.appreciate_message(&message_id).await;
     expect_problem(own, 403, "own_message").await?;
-    let listed = anyone.list_messages(None, None, &space_id).await?;
+    let listed = anyone
+        .list_messages(None, None, None, &space_id, None)
+        .await?;
     let messages = &listed.items;
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].message_id, message.message_id);
