@@ -17,7 +17,7 @@ import { createTemporaryFolder } from '../system/temporary-folder.ts';
 
 const INTRODUCTION = `**This is a demo.** To try the operations that need an access token, execute *Sign in* with the example in the request:
 the email address \`${DEMO_ACCOUNT.email}\` and the password \`${DEMO_ACCOUNT.password}\`. Then copy the \`access_token\` from the
-response, press *Authorize* and paste it. The ids in the examples exist.`;
+response into *Bearer Token* under *Authentication*. The ids in the examples exist.`;
 
 /** The account whose password the printed commands change, and which they delete. */
 const SPARE_EMAIL = 'person30@example.com';
