@@ -11,6 +11,7 @@ import { SpaceView } from './space/space-view.tsx';
 import { Spaces } from './start/spaces.tsx';
 import { Start } from './start/start.tsx';
 import { YourSpaces } from './start/your-spaces.tsx';
+import { Heading } from './ui/heading.tsx';
 import { Notice } from './ui/notice.tsx';
 import { OfflineBanner } from './ui/offline-banner.tsx';
 
@@ -62,9 +63,23 @@ function View({ path, parameters }: Address) {
       return <SignedIn view={<Account />} />;
     case 'user':
       return <SignedIn view={<UserProfile id={id} />} />;
-    default:
+    case '':
       return <Start parameters={parameters} />;
+    default:
+      return <Missing />;
   }
+}
+
+/** Of an address that is mistyped or not complete. */
+function Missing() {
+  return (
+    <>
+      <Heading title="There is no such page" />
+      <p className="empty">
+        The address may be incomplete. <a href="#/">Go to the start page.</a>
+      </p>
+    </>
+  );
 }
 
 /** Shows a view that needs a session. */

@@ -17,26 +17,24 @@ export function Participants({ space, isCreator }: { space: Space; isCreator: bo
   return (
     <section aria-label="Participants">
       <h2>Participants</h2>
-      <div className="people">
-        <Pages
-          query={participants}
-          noun="participant"
-          className="lines"
-          skeleton={<Skeletons count={3} className="line-skeleton" />}
-          empty={null}
-        >
-          {({ user }) => (
-            <li key={user.user_id}>
-              <Avatar user={user} size={28} />
-              <UserLink user={user} />
-              {user.user_id === creator.user_id && <span className="badge">Creator</span>}
-              {isCreator && user.user_id !== creator.user_id && (
-                <Remove spaceId={space_id} user={user} />
-              )}
-            </li>
-          )}
-        </Pages>
-      </div>
+      <Pages
+        query={participants}
+        noun="participant"
+        className="lines"
+        skeleton={<Skeletons count={3} className="line-skeleton" />}
+        empty={null}
+      >
+        {({ user }) => (
+          <li key={user.user_id}>
+            <Avatar user={user} size={28} />
+            <UserLink user={user} />
+            {user.user_id === creator.user_id && <span className="badge">Creator</span>}
+            {isCreator && user.user_id !== creator.user_id && (
+              <Remove spaceId={space_id} user={user} />
+            )}
+          </li>
+        )}
+      </Pages>
     </section>
   );
 }

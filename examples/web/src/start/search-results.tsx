@@ -59,21 +59,22 @@ export function SearchResults({ query, isAsTyped }: { query: string; isAsTyped: 
           .
         </p>
       )}
+      {byText?.length === 0 && byTag?.length === 0 && (
+        <p className="empty">No space has these words or this tag. Try fewer words.</p>
+      )}
       <div className="columns">
-        {byText && (
+        {byText && byText.length > 0 && (
           <ResultList
             heading="By text"
             spaces={byText}
             all={addressOf('spaces', { q: query.trim(), as_typed })}
-            none="No space has these words in its title or description. Try fewer words."
           />
         )}
-        {byTag && (
+        {byTag && byTag.length > 0 && (
           <ResultList
             heading="By tag"
             spaces={byTag}
             all={addressOf('spaces', { tag: query.trim() })}
-            none="No space has this tag."
           />
         )}
       </div>
@@ -85,29 +86,22 @@ interface ResultListProps {
   heading: string;
   spaces: SearchResult[];
   all: string;
-  none: string;
 }
 
-function ResultList({ heading, spaces, all, none }: ResultListProps) {
+function ResultList({ heading, spaces, all }: ResultListProps) {
   return (
     <section aria-label={heading}>
       <header className="section-header">
         <h2>{heading}</h2>
-        {spaces.length > 0 && (
-          <a href={all}>
-            Show all<span className="visually-hidden"> spaces {heading.toLowerCase()}</span>
-          </a>
-        )}
+        <a href={all}>
+          Show all<span className="visually-hidden"> spaces {heading.toLowerCase()}</span>
+        </a>
       </header>
-      {spaces.length === 0 ? (
-        <p className="empty">{none}</p>
-      ) : (
-        <ul className="list">
-          {spaces.map((space) => (
-            <SpaceRow key={space.space_id} space={space} />
-          ))}
-        </ul>
-      )}
+      <ul className="list">
+        {spaces.map((space) => (
+          <SpaceRow key={space.space_id} space={space} />
+        ))}
+      </ul>
     </section>
   );
 }
