@@ -7,6 +7,9 @@ import { prepare } from '../database/prepared.ts';
 import { type EventPosition, formatTime } from './message-order.ts';
 import { describeMessage, selectMessages } from './messages.ts';
 
+/** A statement has at most 32,766 parameters, and some are for users. */
+const MESSAGES_PER_STATEMENT = 1_000;
+
 /** What has happened in a space after a position. */
 export interface Events {
   /** New messages, oldest first. */
@@ -80,17 +83,12 @@ export async function readAppreciated(
     .filter(({ appreciation_count }) => appreciation_count > 0)
     .map(({ message_id }) => message_id);
   if (messageIds.length === 0 || callers.length === 0) return (events) => events;
-  const rows = await db
-    .selectFrom('appreciations')
-    .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
-    .select(['message_id', 'user_pk'])
-    .where('message_id', 'in', messageIds)
-    .where(
-      'user_pk',
-      'in',
-      callers.map(({ userPk }) => userPk),
-    )
-    .execute();
+  // Many readers get the same messages, and an account can have several readers.
+  const rows = await findAppreciations(
+    db,
+    new Set(messageIds),
+    new Set(callers.map(({ userPk }) => userPk)),
+  );
   const appreciations = new Set(rows.map(({ message_id, user_pk }) => `${user_pk} ${message_id}`));
   return (events, caller) => {
     if (!caller) return events;
@@ -104,6 +102,27 @@ export async function readAppreciated(
       changedItems: events.changedItems.map(asSeen),
     };
   };
+}
+
+/** Returns which of these users have appreciated which of these messages. */
+async function findAppreciations(
+  db: Database,
+  messageIds: ReadonlySet<string>,
+  userPks: ReadonlySet<number>,
+): Promise<{ message_id: string; user_pk: number }[]> {
+  const ids = [...messageIds];
+  const rows = [];
+  for (let i = 0; i < ids.length; i += MESSAGES_PER_STATEMENT) {
+    const found = await db
+      .selectFrom('appreciations')
+      .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
+      .select(['message_id', 'user_pk'])
+      .where('message_id', 'in', ids.slice(i, i + MESSAGES_PER_STATEMENT))
+      .where('user_pk', 'in', [...userPks])
+      .execute();
+    rows.push(found);
+  }
+  return rows.flat();
 }
 
 interface EventRow {

@@ -262,6 +262,36 @@ describe('listMessages with wait', () => {
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
+  test('serves many readers who continue at different positions', async () => {
+    const { engine, followers } = app.context;
+    const caller = await engine.db
+      .selectFrom('sessions')
+      .innerJoin('users', 'users.pk', 'sessions.user_pk')
+      .select(['sessions.pk as sessionPk', 'users.pk as userPk', 'user_id as userId'])
+      .where('user_id', '=', ann.userId)
+      .executeTakeFirstOrThrow();
+    const messages = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => sendMessage(ann, space, `Message ${index}`)),
+    );
+    await Promise.all(messages.map((message) => appreciate(ben, message)));
+    // In all, they get more messages than a statement can have parameters.
+    const responses = await Promise.all(
+      Array.from({ length: 340 }, (_, index) =>
+        followers.follow(
+          {
+            caller,
+            spaceId: space.space_id,
+            position: [index, ''],
+            limit: 100,
+            waitMs: 0,
+          },
+          () => {},
+        ),
+      ),
+    );
+    for (const { items } of responses) expect(items).toHaveLength(100);
+  });
+
   test('is limited for each account', async () => {
     await using limited = await startApp({ RATE_LIMITS: 'on' }, { sharesDataOf: app });
     const reader = { client: limited.client(ben.token) };
