@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMock } from '../../mock/server.ts';
@@ -627,6 +628,26 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await sent.hover();
       await confirm(sent.getByRole('button', { name: 'Delete message' }), 'Delete');
       await disappears(messageOf(other, 'Written meanwhile'));
+    });
+
+    test('marks messages as read at intervals, and when the reader leaves', async () => {
+      const writer = await service.register();
+      await using page = await open('#/sign-in');
+      await signIn(page, writer);
+      await createSpace(page, 'Ferries', 'public');
+      let markings = 0;
+      page.on('request', (request) => {
+        if (request.method() !== 'OPTIONS' && /\/read$/.test(request.url())) markings += 1;
+      });
+      await write(page, 'First crossing');
+      await expect.poll(() => markings, { timeout: 10_000 }).toBe(1);
+      await write(page, 'Second crossing');
+      await disappears(page.getByText('Sending …'));
+      // Longer than a message is shown until it counts as read.
+      await sleep(2_500);
+      expect(markings).toBe(1);
+      await openView(page, '#/your-spaces');
+      await expect.poll(() => markings, { timeout: 10_000 }).toBe(2);
     });
 
     test('without a second message if a response is lost', async () => {

@@ -16,7 +16,10 @@ export function InvitedView({ id, code }: { id: string; code: string }) {
     <div className="narrow">
       <Heading title="You are invited" />
       <div className="panel">
-        <p>This is a private space. Its participants can read everything that is written in it.</p>
+        <p>
+          This is a private space. You see its name and its messages after joining. Its participants
+          can read everything that is written in it.
+        </p>
         {isSignedIn ? (
           <Form
             mutation={join}

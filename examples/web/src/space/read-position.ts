@@ -1,10 +1,14 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { Message, Space } from 'space-service';
 import { getParticipationOptions, markReadMutation } from 'space-service/tanstack-react-query';
+import { accessToken } from '../session.ts';
 
 /** How long a message is shown until it counts as read. */
 const READING_MS = 1_500;
+
+/** Pause between requests. In a lively conversation, one for each message would soon use up the reader's quota. */
+const MARKING_INTERVAL_MS = 20_000;
 
 /**
  * Marks the newest message as read when it has been shown for a moment.
@@ -22,13 +26,24 @@ export function useReadPosition(space: Space, newest: Message | undefined): stri
   const { mutate } = useMutation(markReadMutation());
   const isUnread = data && newest && newest.created_at > data.read_until;
   const messageId = isUnread ? newest.message_id : undefined;
+  const earliest = useRef(0);
   useEffect(() => {
     if (!messageId) return;
+    const delay = Math.max(READING_MS, earliest.current - Date.now());
     const timer = setTimeout(() => {
       if (document.hidden) return;
+      earliest.current = Date.now() + MARKING_INTERVAL_MS;
       mutate({ path: { space_id }, body: { message_id: messageId } });
-    }, READING_MS);
+    }, delay);
     return () => clearTimeout(timer);
   }, [mutate, space_id, messageId]);
+
+  // A reader who leaves during the pause has seen the newest message.
+  const leave = useRef(() => {});
+  leave.current = () => {
+    if (!messageId || Date.now() > earliest.current || accessToken() === '') return;
+    mutate({ path: { space_id }, body: { message_id: messageId } });
+  };
+  useEffect(() => () => leave.current(), []);
   return before;
 }

@@ -16,7 +16,11 @@ export function Spaces({ parameters }: { parameters: URLSearchParams }) {
   const other = spaces.data?.pages[0]?.answered_query;
   return (
     <>
-      <Heading title={`${titleOf(query)}${other ? ` or ${describeOther(query.q, other)}` : ''}`} />
+      <header className="view-header">
+        <Heading
+          title={`${titleOf(query)}${other ? ` or ${describeOther(query.q, other)}` : ''}`}
+        />
+      </header>
       <h2 className="visually-hidden">Results</h2>
       <Pages
         query={spaces}
