@@ -91,7 +91,7 @@ export function describedBy(field: Locator): Promise<string> {
   );
 }
 
-/** Checks the light theme on a large screen, and the colors of the dark one on a narrow phone. */
+/** Checks the light theme on a large screen, the widths of devices, and the colors of the dark one on a narrow phone. */
 export async function expectAccessible(page: Page, view: string): Promise<void> {
   // While something fades in, its contrast is too low.
   await page.evaluate(async () => {
@@ -105,8 +105,10 @@ export async function expectAccessible(page: Page, view: string): Promise<void> 
   });
   expect(await findViolations(page), view).toEqual([]);
   await page.emulateMedia({ colorScheme: 'dark' });
-  await page.setViewportSize({ width: 320, height: 640 });
-  expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBe(320);
+  for (const width of [1600, 840, 600, 320]) {
+    await page.setViewportSize({ width, height: 640 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBe(width);
+  }
   expect(
     await findViolations(page, ['color-contrast', 'scrollable-region-focusable']),
     view,

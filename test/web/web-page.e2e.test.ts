@@ -497,6 +497,37 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await expectAccessible(page, 'errors and a dialog');
   });
 
+  test('shows views accessibly while they load, and when there were too many requests', async () => {
+    await using page = await openSignedIn('#/sign-in');
+    const addresses = ['#/', '#/?q=chess', '#/spaces', '#/your-spaces', SPACE, '#/profile'];
+    await page.route(/\/api\//, () => {});
+    for (const address of addresses) {
+      await openView(page, address);
+      await page.reload();
+      await appears(page.getByRole('status').filter({ hasText: 'Loading …' }));
+      await expectAccessible(page, `${address} while it loads`);
+    }
+    await page.unroute(/\/api\//);
+    await page.route(/\/api\//, (route) =>
+      route.fulfill({
+        status: 429,
+        headers: {
+          'access-control-allow-origin': '*',
+          'access-control-expose-headers': 'Retry-After',
+          'retry-after': '90',
+        },
+        contentType: 'application/problem+json',
+        body: '{"status":429,"code":"too_many_requests","errors":[]}',
+      }),
+    );
+    for (const address of addresses) {
+      await openView(page, address);
+      await page.reload();
+      await appears(page.getByText(/Too many requests\. Try again in \d+ seconds\./));
+      await expectAccessible(page, `${address} after too many requests`);
+    }
+  });
+
   describe('leads through the life of an account', () => {
     test('on a server at another origin', async () => {
       await using page = await open('#/sign-up');
