@@ -35,9 +35,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * any part of it. Simplified and traditional Chinese characters match each other.
  *
  * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query follow.
- * It corrects probable misspellings, splits compound words and leaves out the remaining stop words. If no
- * space matches `q` as typed and fewer than ten match the other query, spaces with only some of its words
- * follow, those with more words first. The response header `Answered-Query` contains the other query. With
+ * It corrects probable misspellings, splits compound words and leaves out the remaining stop words. If there
+ * still are fewer than ten, spaces with only some of its words follow, those with more words first. The response header `Answered-Query` contains the other query. With
  * `as_typed=true`, there is no other query, no other forms of words are found, and no stop word is
  * ignored.
  *

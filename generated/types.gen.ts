@@ -58,8 +58,8 @@ export type SpacePage = {
     next_cursor: string | null;
     /**
      * The other query whose results follow those of `q`, on every page of such a list; otherwise `null`. Show it:
-     * "Also showing results for …". It can have the same words as `q`. Then no space matches all of them, and the
-     * results match some of them.
+     * "Also showing results for …". It can have the same words as `q`. Then fewer than ten spaces match all of
+     * them, and others that match some of them follow.
      *
      */
     answered_query: string | null;

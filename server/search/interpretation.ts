@@ -9,6 +9,8 @@ export interface Interpretation {
   /** The query in its most probable form. Titles that equal it come first. */
   text: string;
   words: readonly Alternative[];
+  /** A space whose title equals one of these texts matches, too, like a title match. */
+  names: readonly string[];
   /** The index of the first word of each pair of adjacent words that also match joined: `fast api` as `fastapi`. */
   joins: readonly number[];
   /** The indexes of words that a match need not have, except as a part of a joined word. */
@@ -35,7 +37,7 @@ export function interpret(
   options: Partial<Interpretation> = {},
 ): Interpretation {
   const text = words.map(([[first]]) => first).join(' ');
-  return { name, text, words, joins: [], optional: [], missing: 0, ...options };
+  return { name, text, words, names: [], joins: [], optional: [], missing: 0, ...options };
 }
 
 /** Returns the condition that a space must meet to match an interpretation. */

@@ -71,7 +71,7 @@ export async function climb(
 
 /**
  * Yields the rungs of a query in the order of the results: the query as typed, the query that was probably meant, and
- * if no space matches as typed, queries with fewer words.
+ * queries with fewer words.
  * @param countHits returns the number of results of the rungs so far
  */
 async function* ladder(
@@ -84,9 +84,7 @@ async function* ladder(
   if (search.isStrict) return;
   const meant = interpretAsMeant(search.dictionary, requiredWords(search.words, typed));
   const base = meant?.words ?? requiredWords(typed.words, typed);
-  const triesFewerWords = countHits() === 0;
   if (meant) yield meant;
-  if (!triesFewerWords) return;
   const minWords = () => (countHits() > 0 ? MIN_WORDS_FOR_MORE_RESULTS : 1);
   // Shorter queries have no fewer words to try.
   if (base.length <= minWords()) return;
@@ -95,9 +93,7 @@ async function* ladder(
   for (const fewer of withFewerWords(base, documents)) {
     const required = fewer.words.length - fewer.missing;
     if (required < minWords()) return;
-    // Spaces that have been found match fewer words, too. For a single word, `countDocuments` has looked for matches.
-    const hasMatches = countHits() > 0 || required === 1;
-    if (hasMatches || (await mayMatch(search, fewer, budget))) yield fewer;
+    yield fewer;
   }
 }
 
@@ -111,25 +107,18 @@ async function countDocuments(
   budget: Budget,
 ): Promise<number> {
   const alone = interpret('one word', [word]);
-  if (matcherOf(alone).mustVerify) {
+  const { pattern, mustVerify } = matcherOf(alone);
+  if (mustVerify) {
     // The index would also count spaces that have the bigrams of a run, but not the run.
     const { hits, resumeAfter } = await readRung(search, alone, FIRST_RANK, [], 1, budget);
     if (hits.length === 0 && resumeAfter === null) return 0;
   }
   const known = Math.max(...word.flat().map((text) => estimateDocuments(search.dictionary, text)));
-  return known > 0 ? known : Number(await mayMatch(search, alone, budget));
-}
-
-/** Whether an interpretation may have matches. If it has none, this costs less than reading its rung. */
-async function mayMatch(
-  search: RungSearch,
-  interpretation: Interpretation,
-  budget: Budget,
-): Promise<boolean> {
-  const query = { pattern: matcherOf(interpretation).pattern, scope: 'all' } as const;
+  if (known > 0) return known;
   const reader = search.resources.engine.wordIndex.openReader(search.db, []);
+  const query = { pattern, scope: 'all' } as const;
   const found = await findKeys(search, reader, query, { after: -1, limit: 1 }, budget);
-  return found === undefined || found.keys.length > 0 || found.reached < Infinity;
+  return Number(found === undefined || found.keys.length > 0 || found.reached < Infinity);
 }
 
 /** Continues a list after a rank. */

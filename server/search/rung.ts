@@ -3,6 +3,7 @@ import type { SearchResult } from '../../generated/types.gen.ts';
 import type { IsChanged } from '../database/engine.ts';
 import type { WordReader } from '../database/word-index.ts';
 import { SplitText } from '../text/words/query.ts';
+import { titleKey } from '../text/words/tokenize.ts';
 import { type Budget, rejectRow } from './budget.ts';
 import { type Interpretation, type Matcher, matcherOf, titleKeysOf } from './interpretation.ts';
 import { type FoundKeys, findKeys, type KeySearch } from './matching-keys.ts';
@@ -40,7 +41,8 @@ export async function readRung(
 ): Promise<RungRead> {
   const matcher = matcherOf(interpretation);
   const titleKeys = titleKeysOf(interpretation);
-  const ranking = new Ranking(search, matcher, titleKeys, after, budget);
+  const nameKeys = interpretation.names.map(titleKey).filter((key) => !titleKeys.includes(key));
+  const ranking = new Ranking(search, matcher, titleKeys, nameKeys, after, budget);
   // If a space moves up meanwhile, the word index can return it again.
   const omittedSpaces = new Set(omitted);
   const isOmitted = (key: number) => omittedSpaces.has(spacePkOf(key));
@@ -71,12 +73,12 @@ export async function readRung(
       reached = rank;
       if (isOmitted(key)) continue;
       const row = rows.get(key);
-      const isExact = kind === 'exact title';
-      const text = row && matcher.mustVerify && !isExact ? readText(row) : undefined;
+      const isEqual = kind === 'equal title';
+      const text = row && matcher.mustVerify && !isEqual ? readText(row) : undefined;
       const isHit =
         row !== undefined &&
         !search.isChanged(row) &&
-        (isExact || !titleKeys.includes(row.title_key)) &&
+        (isEqual || ![...titleKeys, ...nameKeys].includes(row.title_key)) &&
         (text === undefined || isMatch(text, matcher, kind));
       if (isHit) {
         omittedSpaces.add(spacePkOf(key));
@@ -107,7 +109,7 @@ function isMatch({ title, description }: SpaceText, matcher: Matcher, kind: Kind
     : !isTitleMatch && matcher.matches(new SplitText(`${title}\n${description}`));
 }
 
-type Kind = 'exact title' | 'title' | 'other';
+type Kind = 'equal title' | 'title' | 'other';
 
 /** One of the sequences of keys that are merged. */
 interface Stream {
@@ -139,6 +141,7 @@ class Ranking {
     search: KeySearch,
     { pattern, mustVerify }: Matcher,
     titleKeys: readonly string[],
+    nameKeys: readonly string[],
     after: number,
     budget: Budget,
   ) {
@@ -152,7 +155,8 @@ class Ranking {
       return { kind, bonus, find, keys: [], reached };
     };
     this.#streams = [
-      open('exact title', EXACT_TITLE_BONUS, (range) => findEqualTitles(search, titleKeys, range)),
+      open('equal title', EXACT_TITLE_BONUS, (range) => findEqualTitles(search, titleKeys, range)),
+      open('equal title', TITLE_BONUS, (range) => findEqualTitles(search, nameKeys, range)),
       open('title', TITLE_BONUS, (range, mayOverdraw) =>
         findKeys(search, reader, titles, range, budget, mayOverdraw),
       ),

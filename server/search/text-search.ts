@@ -22,6 +22,7 @@ type TextPosition = readonly [
   name: string,
   text: string,
   words: Interpretation['words'],
+  names: Interpretation['names'],
   joins: Interpretation['joins'],
   optional: Interpretation['optional'],
   missing: number,
@@ -62,8 +63,8 @@ export async function searchText(
     return toPage(mark, list, read, limit);
   }
   const [firstMark, after, head, answeredQuery, ...rest] = position as TextPosition;
-  const [name, text, alternatives, joins, optional, missing] = rest;
-  const last = { name, text, words: alternatives, joins, optional, missing };
+  const [name, text, alternatives, names, joins, optional, missing] = rest;
+  const last = { name, text, words: alternatives, names, joins, optional, missing };
   const list = { head, last, answeredQuery };
   const search = { ...shared, isChanged: await changesSince(firstMark) };
   const read = await readList(search, list, after, maxHits, newBudget());
@@ -76,9 +77,9 @@ function toPage(
   { hits, resumeAfter }: RungRead,
   limit: number,
 ): TextPage {
-  const { name, text, words, joins, optional, missing } = last;
+  const { name, text, words, names, joins, optional, missing } = last;
   const after = hits.length > limit ? (hits[limit - 1] as Hit).rank : resumeAfter;
-  const interpretation = [name, text, words, joins, optional, missing] as const;
+  const interpretation = [name, text, words, names, joins, optional, missing] as const;
   const next: TextPosition | null =
     after === null ? null : [firstMark, after, head, answeredQuery, ...interpretation];
   return {

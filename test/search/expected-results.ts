@@ -77,16 +77,15 @@ export function expectedResults(
   const base = isOther ? meant : kept.map(asSlot);
 
   /** Adds the spaces with a number of the words, after those that have been found. */
-  const add = (slots: Slot[], minWords: number) => {
+  const add = (slots: Slot[], minWords: number, names: readonly string[] = []) => {
     const text = slots.map(({ texts: [first] }) => first).join(' ');
-    const found = inOrder(spaces, [text], atLeast(minWords, slots));
+    const found = inOrder(spaces, [text], atLeast(minWords, slots), names);
     const before = [...expected.typed, ...expected.other];
     const added = found.filter((id) => !before.includes(id));
     if (added.length > 0) expected.answeredQuery ??= text;
     expected.other.push(...added);
   };
   if (isOther) add(meant, meant.length);
-  if (typedRung.length > 0) return expected;
 
   const rarestFirst = base
     .map((slot, i) => {
@@ -98,10 +97,14 @@ export function expectedResults(
     .sort((a, b) => a.documents - b.documents)
     .map(({ slot }) => slot);
   const inQueryOrder = (slots: Slot[]) => base.filter((slot) => slots.includes(slot));
+  // Titles that equal one of the three rarest words are like title matches.
+  const names = rarestFirst.slice(0, 3).flatMap(({ texts }) => texts);
   const rarestFour = inQueryOrder(rarestFirst.slice(0, 4));
   for (let count = Math.min(rarestFour.length, base.length - 1); count >= 1; count -= 1) {
-    if (expected.other.length >= 10 || (count === 1 && expected.other.length > 0)) break;
-    add(count === 1 ? rarestFirst.slice(0, 1) : rarestFour, count);
+    const found = expected.typed.length + expected.other.length;
+    if (found >= 10 || (count === 1 && found > 0)) break;
+    if (count === 1) add(rarestFirst.slice(0, 1), 1);
+    else add(rarestFour, count, names);
   }
   return expected;
 }
@@ -213,13 +216,15 @@ function inOrder(
   spaces: readonly IndexedSpace[],
   titles: readonly string[],
   isMatch: Condition,
+  names: readonly string[] = [],
 ): string[] {
   const titleKeys = titles.map(titleKey);
+  const nameKeys = names.map(titleKey);
   return spaces
     .map((space) => {
       const { title, titleKey: key, all } = split(space);
       const isExact = titleKeys.includes(key);
-      const isTitleMatch = !isExact && isMatch(title);
+      const isTitleMatch = !isExact && (isMatch(title) || nameKeys.includes(key));
       const isHit = isExact || isTitleMatch || isMatch(all);
       const rank =
         documentKey(space.pk, space.participants) - (isTitleMatch ? 6 * KEYS_PER_STEP : 0);
