@@ -43,8 +43,8 @@ function repeatable<
   };
 }
 
-/** Not from `crypto`, which React Native lacks. The key need only differ from others of the same user. */
-function newKey(): string {
+/** Returns a new `Idempotency-Key`. Not from `crypto`, which React Native lacks. The key need only differ from others of the same user. */
+export function newKey(): string {
   const part = () =>
     Math.trunc(Math.random() * 2 ** 52)
       .toString(36)

@@ -26,6 +26,12 @@ export class ApiError extends Error {
     const seconds = Number.parseInt(response?.headers.get('Retry-After') ?? '', 10);
     this.retryAfter = seconds > 0 ? seconds : null;
   }
+
+  /** Whether the same request can succeed later: without a response, and after 408, 429 and errors of the server. */
+  get isTemporary(): boolean {
+    const { status } = this;
+    return status === null || status === 408 || status === 429 || status >= 500;
+  }
 }
 
 /** Returns an error that is an `ApiError` already, and others as the cause of one. */

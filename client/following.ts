@@ -56,7 +56,7 @@ export async function* followMessages({
       failures = 0;
     } catch (error) {
       if (signal?.aborted) throw abortReason(signal);
-      if (!(error instanceof ApiError) || !isTemporary(error)) throw error;
+      if (!(error instanceof ApiError) || !error.isTemporary) throw error;
       failures += 1;
       await sleep(retryDelay(error, failures), signal);
       continue;
@@ -98,10 +98,6 @@ async function requestPage(
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
   }
-}
-
-function isTemporary({ status }: ApiError): boolean {
-  return status === null || status === 408 || status === 429 || status >= 500;
 }
 
 function retryDelay({ retryAfter }: ApiError, failures: number): number {

@@ -1,8 +1,43 @@
-import type { InfiniteData, Mutation, QueryClient, QueryKey } from '@tanstack/react-query';
+import { type Mutation, MutationCache, QueryClient } from '@tanstack/react-query';
 import type { OperationTypes } from '../generated/examples.gen.ts';
-import type { Message, MessagePage } from '../generated/types.gen.ts';
+import { ApiError } from './errors.ts';
+import { readKey } from './message-cache.ts';
 
 export * from '../generated/@tanstack/react-query.gen.ts';
+export { dropMessage, putMessage } from './message-cache.ts';
+export {
+  type MessageOptions,
+  type UnsentMessage,
+  useAppreciation,
+  useLiveMessages,
+  useMessageDeletion,
+  useUnsentMessages,
+} from './message-hooks.ts';
+
+const MAX_RETRIES = 2;
+
+/**
+ * Creates a QueryClient. It repeats queries after temporary errors, when `Retry-After` says, and invalidates the queries
+ * that a mutation makes stale.
+ */
+export function createQueryClient(): QueryClient {
+  const queryClient: QueryClient = new QueryClient({
+    defaultOptions: {
+      queries: {
+        retry: (failures, error) =>
+          failures < MAX_RETRIES && error instanceof ApiError && error.isTemporary,
+        retryDelay: (failures, error) => {
+          const seconds = error instanceof ApiError ? error.retryAfter : null;
+          return 1000 * (seconds ?? 2 ** failures);
+        },
+      },
+    },
+    mutationCache: new MutationCache({
+      onSuccess: (_data, _variables, _result, mutation) => invalidateAfter(queryClient, mutation),
+    }),
+  });
+  return queryClient;
+}
 
 type OperationsWith<Method> = {
   [O in keyof OperationTypes]: OperationTypes[O]['method'] extends Method ? O : never;
@@ -67,72 +102,4 @@ export async function invalidateAfter(
   await queryClient.invalidateQueries({
     predicate: ({ queryKey }) => stale === 'all' || stale.includes(readKey(queryKey)._id ?? ''),
   });
-}
-
-/** Adds a message to the infinite lists of its space in the cache, or replaces it there. */
-export function putMessage(queryClient: QueryClient, message: Message): void {
-  const isSame = ({ message_id }: Message) => message_id === message.message_id;
-  changeMessages(queryClient, message.space_id, (pages) => {
-    if (pages.some(({ items }) => items.some(isSame))) {
-      return pages.map((page) => ({
-        ...page,
-        items: page.items.map((each) => (isSame(each) ? message : each)),
-      }));
-    }
-    // The end of the last page is its place only if no older message remains to be loaded.
-    const target = pages.find(
-      ({ items, next_cursor }) =>
-        next_cursor === null || items.some((each) => isNewer(message, each)),
-    );
-    return pages.map((page) =>
-      page === target ? { ...page, items: [...page.items, message].sort(newestFirst) } : page,
-    );
-  });
-}
-
-/** Removes a message from the infinite lists of its space in the cache. */
-export function dropMessage(
-  queryClient: QueryClient,
-  { space_id, message_id }: Pick<Message, 'space_id' | 'message_id'>,
-): void {
-  changeMessages(queryClient, space_id, (pages) =>
-    pages.map((page) => ({
-      ...page,
-      items: page.items.filter((each) => each.message_id !== message_id),
-    })),
-  );
-}
-
-function changeMessages(
-  queryClient: QueryClient,
-  spaceId: string,
-  change: (pages: MessagePage[]) => MessagePage[],
-): void {
-  const isList = ({ queryKey }: { queryKey: QueryKey }) => {
-    const { _id, _infinite, query } = readKey(queryKey);
-    return _id === 'listMessages' && _infinite === true && query?.space_id === spaceId;
-  };
-  queryClient.setQueriesData<InfiniteData<MessagePage>>(
-    { predicate: isList },
-    (list) => list && { ...list, pages: change(list.pages) },
-  );
-}
-
-/** The order of `listMessages`. */
-function newestFirst(a: Message, b: Message): number {
-  return isNewer(a, b) ? -1 : 1;
-}
-
-function isNewer(a: Message, b: Message): boolean {
-  const [time, other] = [a.created_at, b.created_at];
-  return time > other || (time === other && a.message_id > b.message_id);
-}
-
-/** Returns the parts of a generated query key; those of other queries are missing. */
-function readKey(queryKey: QueryKey): {
-  _id?: string;
-  _infinite?: boolean;
-  query?: { space_id?: string };
-} {
-  return Object(queryKey[0]);
 }

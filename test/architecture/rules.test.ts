@@ -88,7 +88,7 @@ test('The AWS SDK is loaded only by the bucket store, which is loaded on demand'
 });
 
 test('The client does not depend on Node.js', () => {
-  const others = /^(?!client\/|generated\/|msw$|@tanstack\/react-query$)/;
+  const others = /^(?!client\/|generated\/|msw$|react$|@tanstack\/react-query$)/;
   for (const { path } of sourcesIn('client')) {
     expect(importChain(others, path)).toBeUndefined();
   }

@@ -84,6 +84,8 @@ describe('the built package', () => {
     const entries = await readdir(installed, { recursive: true });
     const files = entries.filter((file) => file.endsWith('.js'));
     const optionalPackages: Record<string, string[]> = {
+      [join('client', 'message-hooks.js')]: ['@tanstack/react-query', 'react'],
+      [join('client', 'tanstack-react-query.js')]: ['@tanstack/react-query'],
       [join('client', 'msw.js')]: ['msw'],
       [join('generated', 'zod.gen.js')]: ['zod'],
       [join('generated', '@tanstack', 'react-query.gen.js')]: ['@tanstack/react-query'],

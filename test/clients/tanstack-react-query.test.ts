@@ -9,6 +9,7 @@ import {
 } from '../../client/index.ts';
 import {
   appreciateMessageMutation,
+  createQueryClient,
   deleteMessageMutation,
   dropMessage,
   getProfileOptions,
@@ -175,4 +176,28 @@ test('an optimistic deletion removes a message, and a rejected one puts it back 
   expect(cachedTexts()).toEqual(['three', 'two', 'one']);
   await remove(client);
   expect(cachedTexts()).toEqual(['three', 'one']);
+});
+
+test('createQueryClient repeats queries after temporary errors, and loads again what has changed', async () => {
+  const failures = [
+    new Response('', { status: 503, headers: { 'Retry-After': '1' } }),
+    new Response('', { status: 404 }),
+  ];
+  const unstable = createClient(
+    createConfig({
+      baseUrl: app.url,
+      auth: ada.token,
+      fetch: async (request) => failures.shift() ?? fetch(request as Request),
+    }),
+  );
+  const created = createQueryClient();
+  const options = { ...getProfileOptions({ client: unstable }), staleTime: Infinity };
+  await expect(created.fetchQuery(options)).rejects.toMatchObject({ status: 404 });
+  expect(failures).toEqual([]);
+  const { stats } = await created.fetchQuery(options);
+  const sent = new MutationObserver(created, sendMessageMutation({ client }));
+  const { space_id } = await createSpace(ada);
+  await sent.mutate({ body: { space_id, text: 'one two three' } });
+  const later = await created.fetchQuery(options);
+  expect(later.stats.total_words_contributed).toBe(stats.total_words_contributed + 3);
 });

@@ -700,6 +700,27 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await expect.poll(() => message.count()).toBe(1);
     });
 
+    test('without an appreciation whose request has failed', async () => {
+      const [writer, reader] = [await service.register(), await service.register()];
+      await using page = await open('#/sign-in');
+      await using other = await open('#/sign-in');
+      await signIn(page, writer);
+      await signIn(other, reader);
+      const address = await createSpace(page, 'Applause', 'public');
+      await openView(other, address);
+      await write(page, 'Nobody claps');
+      const { promise: isShown, resolve: fail } = Promise.withResolvers<void>();
+      await other.route(/\/appreciation$/, async (route) => {
+        await isShown;
+        await route.abort();
+      });
+      const message = messageOf(other, 'Nobody claps');
+      await message.getByRole('button', { name: 'Appreciate' }).click();
+      await appears(message.getByRole('button', { name: 'Appreciate 1', pressed: true }));
+      fail();
+      await appears(message.getByRole('button', { name: 'Appreciate', pressed: false }));
+    });
+
     test('that begins at the newest message and loads earlier ones while scrolling up', async () => {
       const writer = await service.register();
       await using page = await open('#/sign-in');

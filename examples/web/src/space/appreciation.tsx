@@ -1,10 +1,5 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Message } from 'space-service';
-import {
-  appreciateMessageMutation,
-  putMessage,
-  withdrawAppreciationMutation,
-} from 'space-service/tanstack-react-query';
+import { useAppreciation } from 'space-service/tanstack-react-query';
 import { explain } from '../errors.ts';
 import { useProfile } from '../profile.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -13,25 +8,9 @@ import { quantity } from '../words.ts';
 
 /** The appreciations of a message. Shows the own one at once, and takes it back if the request fails. */
 export function Appreciation({ message }: { message: Message }) {
-  const { message_id, author, appreciation_count, is_appreciated } = message;
-  const queryClient = useQueryClient();
+  const { author, appreciation_count, is_appreciated } = message;
   const ownId = useProfile()?.user_id;
-  const update = (changed: Message) => putMessage(queryClient, changed);
-  const callbacks = {
-    onMutate: () =>
-      update({
-        ...message,
-        is_appreciated: !is_appreciated,
-        appreciation_count: appreciation_count + (is_appreciated ? -1 : 1),
-      }),
-    onSuccess: update,
-    onError: (error: unknown) => {
-      update(message);
-      showNotice(explain(error));
-    },
-  };
-  const appreciate = useMutation({ ...appreciateMessageMutation(), ...callbacks });
-  const withdraw = useMutation({ ...withdrawAppreciationMutation(), ...callbacks });
+  const toggle = useAppreciation(message, { onError: (error) => showNotice(explain(error)) });
 
   if (!ownId || ownId === author.user_id) {
     if (appreciation_count === 0) return null;
@@ -43,14 +22,8 @@ export function Appreciation({ message }: { message: Message }) {
       </p>
     );
   }
-  const variables = { path: { message_id } };
   return (
-    <button
-      type="button"
-      className="appreciation"
-      aria-pressed={is_appreciated}
-      onClick={() => (is_appreciated ? withdraw : appreciate).mutate(variables)}
-    >
+    <button type="button" className="appreciation" aria-pressed={is_appreciated} onClick={toggle}>
       <Icon name="heart" />
       <span className="visually-hidden">Appreciate</span>
       {appreciation_count > 0 && <span>{appreciation_count}</span>}

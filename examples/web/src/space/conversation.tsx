@@ -1,7 +1,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Message, Space } from 'space-service';
-import { listMessagesInfiniteOptions } from 'space-service/tanstack-react-query';
+import {
+  listMessagesInfiniteOptions,
+  useLiveMessages,
+  useUnsentMessages,
+} from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { useNearView } from '../ui/pages.tsx';
@@ -9,11 +13,9 @@ import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDay } from '../words.ts';
 import { Composer } from './composer.tsx';
 import { JoinBar } from './join-bar.tsx';
-import { useLiveMessages } from './live-messages.ts';
 import { MessageItem } from './message-item.tsx';
 import { useReadPosition } from './read-position.ts';
 import { UnsentItem } from './unsent-item.tsx';
-import { useUnsentMessages } from './unsent-messages.ts';
 
 /** Messages of one author within this time share one header. */
 const GROUP_MS = 5 * 60_000;
@@ -33,8 +35,15 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
-  useLiveMessages(space_id, messages.data?.pages[0]?.newer_cursor, onAccessChange);
-  const { unsent, send, sendAgain, discard } = useUnsentMessages(space_id, onAccessChange);
+  const lost = useLiveMessages(space_id, messages.data?.pages[0]?.newer_cursor);
+  useEffect(() => {
+    if (lost) onAccessChange();
+  }, [lost, onAccessChange]);
+  const { unsent, send, sendAgain, discard } = useUnsentMessages(space_id, {
+    onError: ({ code }) => {
+      if (code === 'not_a_participant') onAccessChange();
+    },
+  });
   const [draft, setDraft] = useState('');
   const profile = useProfile();
   const top = useNearView(() => {

@@ -1,7 +1,7 @@
 import type { UserSummary } from 'space-service';
+import type { UnsentMessage } from 'space-service/tanstack-react-query';
 import { explain, isTemporary } from '../errors.ts';
 import { Avatar } from '../ui/avatar.tsx';
-import type { UnsentMessage } from './unsent-messages.ts';
 
 interface UnsentItemProps {
   message: UnsentMessage;

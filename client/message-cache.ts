@@ -1,0 +1,70 @@
+import type { InfiniteData, QueryClient, QueryKey } from '@tanstack/react-query';
+import type { Message, MessagePage } from '../generated/types.gen.ts';
+
+/** Adds a message to the infinite lists of its space in the cache, or replaces it there. */
+export function putMessage(queryClient: QueryClient, message: Message): void {
+  const isSame = ({ message_id }: Message) => message_id === message.message_id;
+  changeMessages(queryClient, message.space_id, (pages) => {
+    if (pages.some(({ items }) => items.some(isSame))) {
+      return pages.map((page) => ({
+        ...page,
+        items: page.items.map((each) => (isSame(each) ? message : each)),
+      }));
+    }
+    // The end of the last page is its place only if no older message remains to be loaded.
+    const target = pages.find(
+      ({ items, next_cursor }) =>
+        next_cursor === null || items.some((each) => isNewer(message, each)),
+    );
+    return pages.map((page) =>
+      page === target ? { ...page, items: [...page.items, message].sort(newestFirst) } : page,
+    );
+  });
+}
+
+/** Removes a message from the infinite lists of its space in the cache. */
+export function dropMessage(
+  queryClient: QueryClient,
+  { space_id, message_id }: Pick<Message, 'space_id' | 'message_id'>,
+): void {
+  changeMessages(queryClient, space_id, (pages) =>
+    pages.map((page) => ({
+      ...page,
+      items: page.items.filter((each) => each.message_id !== message_id),
+    })),
+  );
+}
+
+function changeMessages(
+  queryClient: QueryClient,
+  spaceId: string,
+  change: (pages: MessagePage[]) => MessagePage[],
+): void {
+  const isList = ({ queryKey }: { queryKey: QueryKey }) => {
+    const { _id, _infinite, query } = readKey(queryKey);
+    return _id === 'listMessages' && _infinite === true && query?.space_id === spaceId;
+  };
+  queryClient.setQueriesData<InfiniteData<MessagePage>>(
+    { predicate: isList },
+    (list) => list && { ...list, pages: change(list.pages) },
+  );
+}
+
+/** The order of `listMessages`. */
+function newestFirst(a: Message, b: Message): number {
+  return isNewer(a, b) ? -1 : 1;
+}
+
+function isNewer(a: Message, b: Message): boolean {
+  const [time, other] = [a.created_at, b.created_at];
+  return time > other || (time === other && a.message_id > b.message_id);
+}
+
+/** Returns the parts of a generated query key; those of other queries are missing. */
+export function readKey(queryKey: QueryKey): {
+  _id?: string;
+  _infinite?: boolean;
+  query?: { space_id?: string };
+} {
+  return Object(queryKey[0]);
+}
