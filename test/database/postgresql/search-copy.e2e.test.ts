@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -206,6 +207,29 @@ test('Thousands of spaces from one transaction are found in steps, and disappear
   expect(await findTitles(second, 'myriad')).toEqual([]);
   expect(await findTitles(first, 'myriad')).toEqual([]);
 });
+
+test('The bytes of a deleted account leave the copies of all machines, also of one without traffic', async () => {
+  const [first, second] = machines;
+  const user = await first.register('vexillarius');
+  await createSpace(user, { title: 'Zqjwvk', description: 'Xylophagous', tags: ['kjqzw'] });
+  const texts = ['vexillarius', 'zqjwvk', 'xylophagous', 'kjqzw'];
+  for (const app of machines) expect(await findTitles(app, 'zqjwvk')).toEqual(['Zqjwvk']);
+  // In another process, because closing a file releases the locks of SQLite in the same process.
+  const textsIn = (app: TestApp) => {
+    const folder = searchIndexFolder(app.context.config);
+    const files = readdirSync(folder).map((name) => join(folder, name));
+    const bytes = execFileSync('cat', files, {
+      encoding: 'latin1',
+      maxBuffer: 2 ** 28,
+    }).toLowerCase();
+    return texts.filter((text) => bytes.includes(text));
+  };
+  expect(textsIn(second).length).toBeGreaterThan(2);
+  await api.deleteAccount({ client: user.client, throwOnError: true });
+  for (const app of machines) {
+    await waitUntil('no bytes are left', () => textsIn(app).length === 0, 60_000);
+  }
+}, 120_000);
 
 describe('A copy', () => {
   const folder = (app: TestApp) => searchIndexFolder(app.context.config);

@@ -29,8 +29,8 @@ const statements = [
   'CREATE UNLOGGED TABLE search_epoch (token uuid NOT NULL)',
 
   `CREATE FUNCTION record_user_change() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN INSERT INTO search_changes (user_pk) VALUES (NEW.pk); RETURN NULL; END'`,
-  `CREATE TRIGGER user_changes AFTER UPDATE OF username, avatar ON users
+    'BEGIN INSERT INTO search_changes (user_pk) VALUES (OLD.pk); RETURN NULL; END'`,
+  `CREATE TRIGGER user_changes AFTER UPDATE OF username, avatar OR DELETE ON users
     FOR EACH ROW EXECUTE FUNCTION record_user_change()`,
 
   // All writers lock it. See `lockForWriting`.

@@ -297,9 +297,12 @@ export class SearchCopy implements SearchIndex {
     const spaces = await this.#indexer.readSpaces(source, spacePks);
     const users = [...new Set([...userPks, ...spaces.map(({ creator_pk }) => creator_pk)])];
     const tagIds = new Set(spaces.flatMap(({ tags }) => tags.map(({ tag_id }) => tag_id)));
+    const found = await selectUsers(source, toRows(users));
+    const foundPks = new Set(found.map(({ pk }) => pk));
     return {
       spaces,
-      users: await selectUsers(source, toRows(users)),
+      users: found,
+      deletedUsers: users.filter((pk) => !foundPks.has(pk)),
       tags: await selectTags(
         source,
         Array.from(tagIds, (tag_id) => ({ tag_id })),
@@ -311,7 +314,7 @@ export class SearchCopy implements SearchIndex {
   async #write(
     index: DatabaseTransaction,
     spacePks: readonly number[],
-    { spaces, users, tags }: Contents,
+    { spaces, users, deletedUsers, tags }: Contents,
   ): Promise<void> {
     const former = await selectRows(index, toSpacePks(spacePks));
     const marks = await selectLastChanges(index, toSpacePks(spacePks));
@@ -346,8 +349,10 @@ export class SearchCopy implements SearchIndex {
       index,
       formerTags.filter(({ tag_id }) => !knownTags.has(tag_id)),
     );
-    // Deleted accounts keep no name until their row is deleted, but their spaces had words.
-    if (users.some(({ username }) => username === '')) await this.engine.requestPurge(index);
+    await deleteUsers(index, toRows(deletedUsers));
+    // Until its row is deleted, a deleted account has no name.
+    const hasDeletions = deletedUsers.length > 0 || users.some(({ username }) => username === '');
+    if (hasDeletions) await this.engine.requestPurge(index);
   }
 
   /**
@@ -399,8 +404,8 @@ export class SearchCopy implements SearchIndex {
       await insertSpaceChanges(index, marksOf(changes));
       await sql`DELETE FROM pending_spaces`.execute(index);
       await insertPending(index, toSpacePks(differing));
-      await this.#write(index, removed, { spaces: [], users, tags: [] });
-      if (removed.length > 0) await this.engine.requestPurge(index);
+      await this.#write(index, removed, { spaces: [], users, deletedUsers: [], tags: [] });
+      await this.engine.requestPurge(index);
       await sql`DELETE FROM users WHERE pk NOT IN (SELECT creator_pk FROM public_spaces)
         AND pk NOT IN (SELECT value FROM json_each(${JSON.stringify(users.map(({ pk }) => pk))}))`.execute(
         index,
@@ -418,6 +423,8 @@ export class SearchCopy implements SearchIndex {
 interface Contents {
   spaces: readonly IndexableSpace[];
   users: { pk: number; user_id: string; username: string; avatar: string | null }[];
+  /** The keys of users that no longer exist. */
+  deletedUsers: readonly number[];
   tags: readonly { tag_id: number; tag_key: string }[];
 }
 
@@ -600,6 +607,11 @@ const deleteUnusedTags = prepareReadMany(
   { tag_id: 'bigint' },
   (_, rows) => sql`DELETE FROM tags WHERE tag_id IN (${sql.join(columnOf(rows, 'tag_id'))})
     AND NOT EXISTS (SELECT 1 FROM tag_hits WHERE tag_hits.tag_id = tags.tag_id)`,
+);
+
+const deleteUsers = prepareReadMany(
+  { pk: 'bigint' },
+  (_, rows) => sql`DELETE FROM users WHERE pk IN (${sql.join(columnOf(rows, 'pk'))})`,
 );
 
 const insertUsers = prepareWriteMany(
