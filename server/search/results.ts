@@ -31,10 +31,10 @@ export function fragmentsOf(
     title: space.title,
     description: space.description,
     visibility: 'public',
-  } satisfies Partial<SearchResult>;
+  } satisfies Omit<SearchResult, 'creator' | 'participant_count' | 'tags'>;
   const tail = {
     tags: tags.map(({ tag_id, tag_name }) => ({ tag_id, tag_name })),
-  } satisfies Partial<SearchResult>;
+  } satisfies Pick<SearchResult, 'tags'>;
   return {
     head: `${JSON.stringify(head).slice(0, -1)},"creator":`,
     tail: `,${JSON.stringify(tail).slice(1)}`,
