@@ -270,10 +270,10 @@ describe('listMessages with wait', () => {
       .select(['sessions.pk as sessionPk', 'users.pk as userPk', 'user_id as userId'])
       .where('user_id', '=', ann.userId)
       .executeTakeFirstOrThrow();
-    const messages = await Promise.all(
-      Array.from({ length: 100 }, (_, index) => sendMessage(ann, space, `Message ${index}`)),
-    );
-    await Promise.all(messages.map((message) => appreciate(ben, message)));
+    // One after the other, because PostgreSQL has few connections.
+    const messages = [];
+    for (let i = 0; i < 100; i += 1) messages.push(await sendMessage(ann, space, `Message ${i}`));
+    for (const message of messages) await appreciate(ben, message);
     // In all, they get more messages than a statement can have parameters.
     const responses = await Promise.all(
       Array.from({ length: 340 }, (_, index) =>
