@@ -73,8 +73,10 @@ export interface SearchIndex {
   update(): Promise<void>;
   /** Whether the index can be searched. False while it is built or repaired. */
   isReady(): Promise<boolean>;
-  /** Runs `work` on a snapshot of the index. */
+  /** Runs `work` on a snapshot of the index, after earlier calls. It must not call this function. */
   read<T>(work: (snapshot: Database) => Promise<T>): Promise<T>;
+  /** Returns the number of reads of this process that wait for earlier ones. */
+  waitingReads(): number;
   /** Returns the state of the index that a snapshot of `db` shows, for the positions of later pages. */
   readMark(snapshot: Database): Promise<IndexMark>;
   /**
@@ -105,7 +107,7 @@ export interface Activity {
   waitSeconds: number;
   /** Number of writers that are waiting for the write lock now. Always 0 if only a database server knows it. */
   waitingWriters: number;
-  /** Number of queries and transactions that are waiting for a connection now. */
+  /** Number of queries and transactions that are waiting for a connection, and of reads of the search index, now. */
   waitingQueries: number;
 }
 

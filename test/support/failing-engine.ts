@@ -53,6 +53,7 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
         await searchIndex.update();
       },
       isReady: () => searchIndex.isReady(),
+      waitingReads: () => searchIndex.waitingReads(),
       read: (work) => searchIndex.read((snapshot) => work(snapshot.withPlugin(plugin))),
       readMark: (snapshot) => searchIndex.readMark(snapshot),
       changesSince: (snapshot, mark) => searchIndex.changesSince(snapshot, mark),

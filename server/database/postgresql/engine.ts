@@ -98,7 +98,7 @@ export async function openPostgresql(
       busySeconds: meter.activity().busySeconds,
       waitSeconds: 0,
       waitingWriters: 0,
-      waitingQueries: pool.waitingCount,
+      waitingQueries: pool.waitingCount + (copy?.waitingReads() ?? 0),
     }),
     async beforeClose() {
       if (thread) await stopThread(thread, stopDeadline);
@@ -187,6 +187,7 @@ const logOnly: SearchIndex = {
   async read() {
     throw missingCopy();
   },
+  waitingReads: () => 0,
   async readMark() {
     throw missingCopy();
   },

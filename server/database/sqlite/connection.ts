@@ -13,6 +13,12 @@ const WRITE_LOCK_TIMEOUT_MS = 30_000;
  */
 const MAX_UNINTERRUPTED_MS = 0.2;
 
+/**
+ * The same for a read-only transaction. Longer than most searches take: if they took turns, all of them would become
+ * slow under load, and the event loop would not be delayed, so that no load would be shed.
+ */
+const MAX_UNINTERRUPTED_READ_MS = 5;
+
 const MAX_RETRY_INTERVAL_MS = 50;
 
 /** Each has a page cache of its own. */
@@ -127,7 +133,9 @@ export class SqliteConnection implements DatabaseConnection {
    * A transaction does not yield while other writers wait, because on a busy event loop they would wait much longer.
    */
   #mustYield(): boolean {
-    const isDue = performance.now() - this.#resumedAt > MAX_UNINTERRUPTED_MS;
+    const isRead = this.#transaction !== this.#shared.writer;
+    const maxMs = isRead ? MAX_UNINTERRUPTED_READ_MS : MAX_UNINTERRUPTED_MS;
+    const isDue = performance.now() - this.#resumedAt > maxMs;
     return isDue && !this.#shared.writeMutex.hasWaiters;
   }
 }

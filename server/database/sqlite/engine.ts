@@ -85,9 +85,10 @@ export function createEngine(
     async lockForWriting() {},
     isConflict: () => false,
   };
+  const searchIndex = sqliteSearchIndex(index);
   return {
     ...index,
-    searchIndex: sqliteSearchIndex(index),
+    searchIndex,
     async requestPurge(trx) {
       await trx
         .insertInto('pending_purges')
@@ -101,7 +102,7 @@ export function createEngine(
     isUnavailable,
     isStandby: async () => false,
     runTask,
-    activity,
+    activity: () => ({ ...activity(), waitingQueries: searchIndex.waitingReads() }),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -15,6 +15,7 @@ import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prep
 import type { PublicSpaces } from '../../schema.ts';
 import { connect } from '../../sqlite/dialect.ts';
 import { createEngine } from '../../sqlite/engine.ts';
+import { readInTurn } from '../../sqlite/search-index.ts';
 import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { stoppingError } from '../errors.ts';
@@ -59,6 +60,7 @@ export class SearchCopy implements SearchIndex {
   #opened: { file: string; engine: Engine } | undefined;
   /** Engines of files that were deleted while queries could still use them. */
   readonly #former: Engine[] = [];
+  readonly #reads = readInTurn(() => this.db);
   #running: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
   #refreshedAt = 0;
@@ -96,7 +98,11 @@ export class SearchCopy implements SearchIndex {
   }
 
   read<T>(work: (snapshot: Database) => Promise<T>): Promise<T> {
-    return this.deleteIfDamaged(() => readSnapshot(this.db, work));
+    return this.deleteIfDamaged(() => this.#reads.run(work));
+  }
+
+  waitingReads(): number {
+    return this.#reads.countWaiting();
   }
 
   /**
