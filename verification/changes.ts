@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import * as api from '../generated/sdk.gen.ts';
+import type { SpaceCreation } from '../generated/types.gen.ts';
 import { newUsername } from './accounts.ts';
+import { operations } from './contract.ts';
 import { dataOf } from './exchange.ts';
-import { avatar, avatarForm } from './requests.ts';
+import { avatar, avatarForm, bodyExampleOf } from './requests.ts';
 import type { World } from './world.ts';
 
 /** What a request has instead of the contract's examples, so that it provokes one response. */
@@ -50,11 +52,15 @@ const takenRegistration = (world: World): Changes => ({
 /** The request repeats one that has created a space, which has been deleted. */
 const repeatedCreation: Change = async ({ client, creator }) => {
   const headers = { 'Idempotency-Key': randomUUID() };
-  const body = { title: 'Deleted', description: '', visibility: 'private' as const, tags: [] };
+  const creation = operations.find(({ operationId }) => operationId === 'createSpace');
+  // With all fields of the example, which the repetition has, too.
+  const example = creation && (bodyExampleOf(creation) as SpaceCreation | undefined);
+  if (!example) throw new Error('createSpace has no example of its body.');
+  const body: SpaceCreation = { ...example, title: 'Deleted', visibility: 'private' };
   const caller = client(creator.token);
   const { space_id } = await dataOf(api.createSpace({ client: caller, headers, body }));
   await dataOf(api.deleteSpace({ client: caller, path: { space_id } }));
-  return { headers, fields: body };
+  return { headers, fields: { ...body } };
 };
 const usedKey: Change = async (world) => {
   const { headers = {} } = await repeatedCreation(world);

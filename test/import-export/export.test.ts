@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Schema } from '../../server/contract.ts';
+import { operations, type Schema } from '../../server/contract.ts';
 import { importRecords } from '../../server/import-export/import.ts';
 import { type DataRecord, schemas } from '../../server/import-export/records.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { toLines } from '../support/ndjson.ts';
+import { bodyExampleOf } from '../support/requests.ts';
 import { tablesOf } from '../support/tables.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
 import { ada, bob, bread, hello, joined, liked, PASSWORD_HASH, validRecords } from './records.ts';
@@ -67,14 +68,23 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     idempotency_keys: 'Clients repeat requests within a day, at the same server.',
   };
 
+  /** By field. The rules of the API accept them. */
+  const textExamples: Record<string, unknown> = Object.assign({}, ...operations.map(bodyExampleOf));
+
   /** Adds the optional fields that a record lacks. */
   const complete = (record: Record<string, unknown>): object => {
     const missing = Object.entries(schemas[record.type as DataRecord['type']].properties).filter(
       ([name]) => name !== 'tag_ids' && !Object.hasOwn(record, name),
     );
-    const values = missing.map(([name, schema]) => [name, exampleOf(schema)]);
+    const values = missing.map(([name, schema]) => [
+      name,
+      isText(schema) ? (textExamples[name] ?? exampleOf(schema)) : exampleOf(schema),
+    ]);
     return { ...record, ...Object.fromEntries(values) };
   };
+
+  const isText = ({ enum: values, format, type }: Schema) =>
+    !values && !format && [type].flat().includes('string');
 
   const exampleOf = ({
     enum: values,
