@@ -244,9 +244,15 @@ export class SearchCopy implements SearchIndex {
   }
 
   async countPending(): Promise<number> {
-    const { rows } = await sql<{ count: number }>`
-      SELECT count(*) AS count FROM pending_spaces`.execute(this.db);
-    return rows[0]?.count ?? 0;
+    try {
+      const { rows } = await sql<{ count: number }>`
+        SELECT count(*) AS count FROM pending_spaces`.execute(this.db);
+      return rows[0]?.count ?? 0;
+    } catch (error) {
+      // Until maintenance has created the copy again, nothing is pending in it.
+      if (isNotReady(error)) return 0;
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
