@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Engine } from '../../../server/database/engine.ts';
+import { pruneLog } from '../../../server/database/postgresql/search-copy/log.ts';
 import type { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
@@ -14,7 +15,12 @@ import { indexSpaces } from '../../../server/search/documents.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { nextPage, readPages } from '../../support/pages.ts';
-import { type PostgresqlServer, query, startPostgresql } from '../../support/postgresql.ts';
+import {
+  execute,
+  type PostgresqlServer,
+  query,
+  startPostgresql,
+} from '../../support/postgresql.ts';
 import { createSpace } from '../../support/spaces.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -365,6 +371,48 @@ describe('A copy', () => {
     );
     expect(await findTitles(app, 'tide')).toEqual(['Tide again']);
     await assertConsistent(engine);
+  });
+
+  test('is repaired after a restore of a dump, which contains transaction ids of another server', async () => {
+    const databaseUrl = await server.createDatabase('restored');
+    {
+      await using app = await startApp({ DATABASE_URL: databaseUrl }, { log });
+      const user = await app.register('archivist');
+      for (let i = 0; i < 3; i += 1) await createSpace(user, { title: `Dumped ${i}` });
+    }
+    // As pg_restore does, creates the table again, with the same rows.
+    await execute(databaseUrl, 'CREATE UNLOGGED TABLE dumped AS SELECT * FROM search_epoch');
+    await execute(databaseUrl, 'DROP TABLE search_epoch');
+    await execute(databaseUrl, 'ALTER TABLE dumped RENAME TO search_epoch');
+    await execute(databaseUrl, "UPDATE search_changes SET xid = '900000000'");
+    await execute(databaseUrl, "UPDATE search_changes_bound SET xid = '800000000'");
+    await using app = await startApp({ DATABASE_URL: databaseUrl }, { log });
+    expect(await findTitles(app, 'dumped')).toHaveLength(3);
+    const [row] = await query(databaseUrl, 'SELECT count(*)::int AS count FROM search_changes');
+    expect(row).toEqual({ count: 0 });
+    await createSpace(await app.register('restorer'), { title: 'Dumped later' });
+    expect(await findTitles(app, 'dumped')).toHaveLength(4);
+  });
+
+  test('still follows the log after a quiet hour, when its changes have been deleted', async () => {
+    const databaseUrl = await server.createDatabase('quiet');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { runsMaintenance: false, log },
+    );
+    const user = await app.register('sleeper');
+    await createSpace(user, { title: 'Quiet' });
+    expect(await findTitles(app, 'quiet')).toEqual(['Quiet']);
+    await execute(
+      databaseUrl,
+      "UPDATE search_changes SET recorded_at = recorded_at - interval '2 hours'",
+    );
+    await pruneLog(app.context.engine.db);
+    const [row] = await query(databaseUrl, 'SELECT count(*)::int AS count FROM search_changes');
+    expect(row).toEqual({ count: 0 });
+    expect(await findTitles(app, 'quiet')).toEqual(['Quiet']);
+    await createSpace(user, { title: 'Quiet no more' });
+    expect(await findTitles(app, 'quiet')).toHaveLength(2);
   });
 
   test('on a full disk makes searches return 503, and nothing else', async () => {

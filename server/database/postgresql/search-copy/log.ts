@@ -20,23 +20,28 @@ export interface LogState {
   /** See `Snapshot`. */
   snapshot: string;
   /**
-   * Differs if transaction ids can have been used again: in another database, after a crash and on another server. Null
-   * after a crash, until `beginEpoch` is called.
+   * Differs if transaction ids can have been used again: in another or a restored database, after a restart and on
+   * another server. Null from then until `beginEpoch` is called.
    */
   epoch: string | null;
-  /** The log has all changes of the transactions from this one on. */
+  /** The log has all changes of the transactions after this one. */
   bound: number;
   /** Whether the log has changes that the other snapshot does not show. */
   hasChanges: boolean;
 }
 
+/**
+ * SQL for a text that identifies the running server, the database and the table of the epoch. A dump contains the table,
+ * so its content alone does not identify them.
+ */
+const SERVER = sql`concat_ws(' ', (SELECT oid FROM pg_database WHERE datname = current_database()),
+  'search_epoch'::regclass::oid, extract(epoch FROM pg_postmaster_start_time()))`;
+
 /** Compares the log with the snapshot of a copy. Called before every search, so it is one statement. */
 export async function readLogState(source: Database, since: Snapshot): Promise<LogState> {
   const { rows } = await sql<LogState>`
     SELECT pg_current_snapshot()::text AS snapshot,
-      (SELECT token FROM search_epoch) || ' '
-        || (SELECT oid FROM pg_database WHERE datname = current_database()) || ' '
-        || extract(epoch FROM pg_postmaster_start_time()) AS epoch,
+      (SELECT token::text FROM search_epoch WHERE server = ${SERVER}) AS epoch,
       (SELECT xid::text::bigint FROM search_changes_bound) AS bound,
       EXISTS (SELECT FROM search_changes WHERE ${isInvisible(since)}) AS "hasChanges"`.execute(
     source,
@@ -67,36 +72,36 @@ function isInvisible({ end, open }: Snapshot): RawBuilder<boolean> {
   return sql<boolean>`(xid >= ${String(end)}::text::xid8 OR xid = ANY(${open.map(String)}::text[]::xid8[]))`;
 }
 
-/** Begins a new epoch after a crash. Empties the log, whose transaction ids may be used again. */
+/**
+ * Begins a new epoch, unless another process has. Empties the log, whose transaction ids may be used again. Copies do not
+ * need it, because they are repaired after the commit.
+ */
 export async function beginEpoch(source: Database): Promise<void> {
   await source.transaction().execute(async (trx) => {
     await sql`LOCK TABLE search_epoch IN EXCLUSIVE MODE`.execute(trx);
-    const { numAffectedRows } = await sql`
-      INSERT INTO search_epoch SELECT gen_random_uuid() WHERE NOT EXISTS (SELECT FROM search_epoch)`.execute(
-      trx,
-    );
-    if (numAffectedRows !== 1n) return;
-    await sql`DELETE FROM search_changes WHERE xid < pg_snapshot_xmin(pg_current_snapshot())`.execute(
-      trx,
-    );
-    await sql`UPDATE search_changes_bound SET xid = pg_snapshot_xmin(pg_current_snapshot())`.execute(
-      trx,
-    );
+    const { rows } = await sql`SELECT FROM search_epoch WHERE server = ${SERVER}`.execute(trx);
+    if (rows.length > 0) return;
+    await sql`DELETE FROM search_epoch`.execute(trx);
+    await sql`INSERT INTO search_epoch SELECT gen_random_uuid(), ${SERVER}`.execute(trx);
+    await sql`DELETE FROM search_changes`.execute(trx);
+    await sql`UPDATE search_changes_bound SET xid = '0'`.execute(trx);
   });
 }
 
 /** Deletes changes that are older than the retention and that every later snapshot shows. */
 export async function pruneLog(source: Database): Promise<void> {
   await sql`
-    WITH bound AS MATERIALIZED (
+    WITH kept AS MATERIALIZED (
       SELECT least(
         pg_snapshot_xmin(pg_current_snapshot()),
         (SELECT xid FROM search_changes WHERE recorded_at > now() - ${RETENTION} ORDER BY xid LIMIT 1)
       ) AS xid
     ), pruned AS (
-      DELETE FROM search_changes USING bound WHERE search_changes.xid < bound.xid RETURNING 1
+      DELETE FROM search_changes USING kept WHERE search_changes.xid < kept.xid
+      RETURNING search_changes.xid
+    ), last AS (
+      SELECT xid FROM pruned ORDER BY xid DESC LIMIT 1
     )
-    UPDATE search_changes_bound SET xid = bound.xid FROM bound WHERE EXISTS (SELECT FROM pruned)`.execute(
-    source,
-  );
+    UPDATE search_changes_bound SET xid = last.xid FROM last
+    WHERE search_changes_bound.xid < last.xid`.execute(source);
 }

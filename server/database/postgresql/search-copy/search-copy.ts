@@ -35,7 +35,7 @@ const SPACES_PER_STEP = 200;
 /** Number of spaces that one step adds before the copy can be searched, and that a comparison reads at once. */
 const SPACES_PER_BATCH = 5_000;
 
-/** How often the stored snapshot advances without changes. An old one would seem to be from before the log. */
+/** How often maintenance advances the stored snapshot without changes. An old one would seem to be from before the log. */
 const SNAPSHOT_REFRESH_MS = 10_000;
 
 /** The row of `copy_state`. */
@@ -157,7 +157,7 @@ export class SearchCopy implements SearchIndex {
   async changesSince(snapshot: Database, mark: IndexMark): Promise<IsChanged | undefined> {
     const [epoch, end, open, min] = mark as Mark;
     const state = await readState(snapshot);
-    if (epoch !== state.epoch || min < state.bound) return undefined;
+    if (epoch !== state.epoch || min <= state.bound) return undefined;
     const rows = await selectSpacesChangedBy(
       snapshot,
       open.map((xid) => ({ xid })),
@@ -182,8 +182,7 @@ export class SearchCopy implements SearchIndex {
     const state = await readState(this.db);
     const log = await readLogState(this.#source, state.snapshot);
     if (state.isBuilding || isUnrelated(state, log)) throw notReady();
-    const isDue = performance.now() > this.#refreshedAt + SNAPSHOT_REFRESH_MS;
-    if (log.hasChanges || isDue) await this.#apply(state, []);
+    if (log.hasChanges) await this.#apply(state, []);
   }
 
   /**
@@ -199,7 +198,10 @@ export class SearchCopy implements SearchIndex {
     while (await this.addPending(SPACES_PER_BATCH)) onProgress(await this.countPending());
   }
 
-  /** Creates the copy if it was deleted, repairs it if it cannot follow the log, and otherwise applies the changes. */
+  /**
+   * Creates the copy if it was deleted, repairs it if it cannot follow the log, and otherwise applies the changes, or
+   * advances the stored snapshot.
+   */
   async maintain(onRepair: (reason: string) => void): Promise<void> {
     if (findCopy(this.#folder) === undefined) {
       onRepair('its file is missing');
@@ -220,7 +222,10 @@ export class SearchCopy implements SearchIndex {
         );
       }
       await this.#repair();
-    } else if (log.hasChanges) await this.#apply(state, []);
+      return;
+    }
+    const isDue = performance.now() > this.#refreshedAt + SNAPSHOT_REFRESH_MS;
+    if (log.hasChanges || isDue) await this.#apply(state, []);
   }
 
   /**
@@ -296,7 +301,7 @@ export class SearchCopy implements SearchIndex {
       await insertPending(index, toSpacePks([...postponed]));
       await deletePending(index, toSpacePks([...read.wanted, ...removed]));
       await writeState(index, { ...current, snapshot, bound: log.bound });
-      await sql`DELETE FROM space_changes WHERE xid < ${log.bound}`.execute(index);
+      await sql`DELETE FROM space_changes WHERE xid <= ${log.bound}`.execute(index);
     });
     this.#refreshedAt = performance.now();
   }
@@ -445,7 +450,7 @@ function isUnrelated(
   { epoch, snapshot }: CopyState,
   log: { epoch: string | null; bound: number },
 ): boolean {
-  return epoch === '' || epoch !== log.epoch || snapshot.min < log.bound;
+  return epoch === '' || epoch !== log.epoch || snapshot.min <= log.bound;
 }
 
 const NOT_READY = 'The search index is being built or repaired.';
