@@ -69,9 +69,13 @@ export function expectedResults(
   const kept = words.filter((word) => !ignored.includes(word));
   const meaningful = kept.filter(({ word }) => !isStopWord(word));
   const meantWords = meaningful.length > 0 ? meaningful : kept;
+  const unknown = kept.filter((word) => isUnknown(spaces, word)).slice(0, 2);
+  const similar = new Map(unknown.map((word) => [word, similarTitleWords(spaces, word)]));
   const meant = meantWords.map((word): Slot => {
-    const replacements = word.isUnspaced ? segments(word.word) : (CORRECTIONS[word.word] ?? []);
-    return { texts: [...replacements, word.typed], forms: formsOf(word) };
+    const replacements = word.isUnspaced
+      ? segments(word.word)
+      : [...(CORRECTIONS[word.word] ?? []), ...(similar.get(word) ?? [])];
+    return { texts: [...new Set([...replacements, word.typed])], forms: formsOf(word) };
   });
   const isOther = meant.length < kept.length || meant.some(({ texts }) => texts.length > 1);
   const base = isOther ? meant : kept.map(asSlot);
@@ -117,6 +121,35 @@ function ignoredWords(spaces: readonly IndexedSpace[], words: readonly QueryWord
   };
   const ignored = words.slice(0, -1).filter(({ word }) => isStopWord(word) && isFrequent(word));
   return words.length - ignored.length >= 2 ? ignored : [];
+}
+
+/** Whether a word of at least four letters is in no space. */
+function isUnknown(spaces: readonly IndexedSpace[], { word }: QueryWord): boolean {
+  const has = (space: IndexedSpace) =>
+    split(space).all.indexed.some((indexed) => indexed.startsWith(word));
+  return /^[a-z]{4,}$/.test(word) && !spaces.some(has);
+}
+
+/** Returns three words that are one edit away, from the titles of the ten most popular spaces that have such words. */
+function similarTitleWords(spaces: readonly IndexedSpace[], { word }: QueryWord): string[] {
+  const found = spaces
+    .toSorted((a, b) => documentKey(a.pk, a.participants) - documentKey(b.pk, b.participants))
+    .map((space) => split(space).title.indexed.filter((indexed) => isOneEdit(indexed, word)))
+    .filter((words) => words.length > 0)
+    .slice(0, 10);
+  return [...new Set(found.flat())].slice(0, 3);
+}
+
+/** Whether two words differ by one letter, except the first one, or by a swap of two adjacent letters. */
+function isOneEdit(a: string, b: string): boolean {
+  if (a.length < b.length) return isOneEdit(b, a);
+  return [...a].some((letter, i) => {
+    const before = a.slice(0, i);
+    const after = a.slice(i + 1);
+    const isSwap = before + after.slice(0, 1) + letter + after.slice(1) === b;
+    const isOther = a.length === b.length && b.startsWith(before) && b.endsWith(after);
+    return a !== b && (isSwap || (i > 0 && (isOther || before + after === b)));
+  });
 }
 
 /** Returns the ways to join adjacent words to known ones, as lists of groups. The first way joins none. */
