@@ -4,10 +4,14 @@ import { type Alternative, type Interpretation, interpret } from './interpretati
 import { correctWords } from './rules/corrections.ts';
 import { findJoins } from './rules/joined-words.ts';
 import { inflectionsOf } from './rules/other-forms.ts';
+import { findShorterNames } from './rules/shorter-names.ts';
 import { splitWord } from './rules/split-words.ts';
 import { findMeaningfulWords, findOptionalWords } from './rules/stop-words.ts';
 
-/** Returns the query as typed. Unless it is strict, stop words are optional and other forms of words match, too. */
+/**
+ * Returns the query as typed. Unless it is strict, stop words are optional, and other forms of words and shorter names
+ * match, too.
+ */
 export function interpretAsTyped(
   dictionary: Dictionary,
   query: string,
@@ -17,9 +21,11 @@ export function interpretAsTyped(
   const alternatives = words.map(
     (word): Alternative => [[word.typed], isStrict ? [] : inflectionsOf(dictionary, word.word)],
   );
+  const joins = findJoins(dictionary, words);
   return interpret('typed', alternatives, {
     text: query,
-    joins: findJoins(dictionary, words),
+    names: isStrict ? [] : findShorterNames(dictionary, words, joins),
+    joins,
     optional: isStrict ? [] : findOptionalWords(dictionary, words),
   });
 }

@@ -62,7 +62,8 @@ export function expectedResults(
     return atLeast(slots.length, slots);
   });
   const isTyped: Condition = (text) => conditions.some((has) => has(text));
-  const typedRung = inOrder(spaces, titles, isTyped);
+  const shorter = asTyped ? [] : shorterNames(spaces, ways);
+  const typedRung = inOrder(spaces, titles, isTyped, shorter);
   const expected: Expected = { typed: typedRung, other: [], answeredQuery: null };
   if (asTyped || typedRung.length >= 10) return expected;
 
@@ -115,12 +116,41 @@ export function expectedResults(
 
 /** Frequent stop words are ignored if two other words remain, but never the last word. */
 function ignoredWords(spaces: readonly IndexedSpace[], words: readonly QueryWord[]): QueryWord[] {
-  const isFrequent = (word: string) => {
-    const has = (space: IndexedSpace) => split(space).all.indexed.includes(word);
-    return spaces.filter(has).length >= Math.max(1, spaces.length / 50);
-  };
-  const ignored = words.slice(0, -1).filter(({ word }) => isStopWord(word) && isFrequent(word));
+  const ignored = words
+    .slice(0, -1)
+    .filter(({ word }) => isStopWord(word) && isFrequent(spaces, word));
   return words.length - ignored.length >= 2 ? ignored : [];
+}
+
+/** Whether at least 2% of the spaces have a word, and at least a minimum. */
+function isFrequent(spaces: readonly IndexedSpace[], word: string, minSpaces = 1): boolean {
+  const has = (space: IndexedSpace) => split(space).all.indexed.includes(word);
+  return spaces.filter(has).length >= Math.max(minSpaces, spaces.length / 50);
+}
+
+/** Returns the longest three texts that remain of a query, or of a single word, without frequent ends. */
+function shorterNames(spaces: readonly IndexedSpace[], ways: QueryWord[][][]): string[] {
+  const [apart = []] = ways;
+  const words = apart.map(joined);
+  const frequent = words.filter((word) => isFrequent(spaces, word, 100));
+  const rests = words
+    .flatMap((_, i) => words.map((_, j) => ({ rest: words.slice(i, words.length - j), i })))
+    .filter(({ rest, i }) => {
+      const ends = [...words.slice(0, i), ...words.slice(i + rest.length)];
+      return rest.length > 0 && ends.length > 0 && ends.every((end) => frequent.includes(end));
+    })
+    .sort((a, b) => b.rest.length - a.rest.length || a.i - b.i)
+    .map(({ rest }) => rest.join(' '));
+  const single = ways.some((way) => way.length === 1) ? words.join('') : '';
+  const parts = [...single].flatMap((_, i) => {
+    const [left, right] = [single.slice(0, i), single.slice(i)];
+    if (left.length < 2 || right.length < 2) return [];
+    return [
+      ...(isFrequent(spaces, right, 100) ? [left] : []),
+      ...(isFrequent(spaces, left, 100) ? [right] : []),
+    ];
+  });
+  return [...new Set([...rests, ...parts])].slice(0, 3);
 }
 
 /** Whether a word of at least four letters is in no space. */
@@ -243,7 +273,7 @@ function estimate(dictionary: Dictionary, { texts, forms }: Slot): number {
 
 /**
  * Returns the ids of matching spaces: those with one of the titles first, then by popularity step, then newest first. A
- * match in the title counts as six steps.
+ * match in the title counts as six steps, and so does a title that equals a name.
  */
 function inOrder(
   spaces: readonly IndexedSpace[],
