@@ -1,9 +1,14 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Migrator } from 'kysely/migration';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eraseDeletedRows } from '../../../server/account-lifecycle/erasure.ts';
 import type { Engine } from '../../../server/database/engine.ts';
+import { connect } from '../../../server/database/postgresql/dialect.ts';
 import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
+import { migrations } from '../../../server/database/postgresql/migrations/index.ts';
+import { openPool } from '../../../server/database/postgresql/pool.ts';
 import { openSqlite } from '../../../server/database/sqlite/engine.ts';
 import {
   databaseUrlOf,
@@ -35,6 +40,28 @@ test('Both kinds of databases have the same tables and columns', async () => {
   expect(await columnsOf(postgresql, ONLY_POSTGRESQL)).toEqual(
     await columnsOf(sqlite, ONLY_SQLITE),
   );
+});
+
+test('Spaces of an account that was being deleted during the upgrade to copies of the search index need no work', async () => {
+  await using server = await startPostgresql();
+  const url = await server.createDatabase('upgraded');
+  const db = connect(openPool(url));
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  await migrator.migrateTo('0014-device-names');
+  await db.destroy();
+  await execute(
+    url,
+    `INSERT INTO users (user_id, username, username_key, username_skeleton, email, email_key, bio, is_verified, created_at, updated_at)
+      VALUES ('u', 'u', 'u', 'u', 'u', 'u', '', 0, '', '')`,
+  );
+  await execute(
+    url,
+    `INSERT INTO spaces (space_id, creator_pk, title, description, visibility, participant_count, created_at)
+      SELECT 's', pk, '', '', 'public', 1, '' FROM users`,
+  );
+  await execute(url, 'INSERT INTO spaces_to_move SELECT pk FROM spaces');
+  await using engine = await openPostgresql(url, { runsMaintenance: false });
+  expect(await eraseDeletedRows(engine)).toBe(true);
 });
 
 test('Servers that start at the same time migrate an empty database only once', async () => {

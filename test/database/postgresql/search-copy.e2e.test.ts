@@ -134,6 +134,18 @@ test('A search on any machine shows every change that was acknowledged before it
   for (const { context } of machines) await assertConsistent(context.engine);
 });
 
+test('A tag that was deleted and created again between two searches is counted once', async () => {
+  const [first] = machines;
+  const user = await first.register('tagger');
+  const create = () => createSpace(user, { title: 'Tagged', tags: ['recreated'] });
+  const { space_id } = await create();
+  expect(await findTitles(first, 'tagged')).toEqual(['Tagged']);
+  await api.deleteSpace({ client: user.client, path: { space_id }, throwOnError: true });
+  await create();
+  expect(await findTitles(first, 'tagged')).toEqual(['Tagged']);
+  await assertConsistent(first.context.engine);
+});
+
 test('Pages from different machines neither repeat nor miss a space while others are edited and deleted', async () => {
   const [first, second] = machines;
   const user = await first.register('cartographer');

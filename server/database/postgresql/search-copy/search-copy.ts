@@ -386,13 +386,10 @@ export class SearchCopy implements SearchIndex {
     const former = await selectRows(index, toSpacePks(spacePks));
     const marks = await selectLastChanges(index, toSpacePks(spacePks));
     const lastChange = new Map(marks.map(({ space_pk, xid }) => [space_pk, xid]));
-    const knownTags = new Set(tags.map(({ tag_id }) => tag_id));
     const formerTags = await selectTagsOf(
       index,
       former.map(({ key }) => ({ key })),
     );
-    await insertTags(index, tags);
-    await insertUsers(index, users);
     const revision = (pk: number) => lastChange.get(pk) ?? 0;
     const rows = new Map(former.map((row) => [row.space_pk, row]));
     // A join usually changes only the count, which needs no change of the words.
@@ -405,16 +402,19 @@ export class SearchCopy implements SearchIndex {
       await updateCount(index, { space_pk: pk, participant_count, revision: revision(pk) });
     }
     const unmoved = new Set(recounted.map(({ pk }) => pk));
-    await this.#indexer.replaceSpaces(
-      this.engine,
-      index,
+    const replace = (pks: readonly number[], added: readonly IndexableSpace[]) =>
+      this.#indexer.replaceSpaces(this.engine, index, pks, added, revision);
+    // First, because a tag that was deleted and created again has another id.
+    await replace(
       spacePks.filter((pk) => !unmoved.has(pk)),
-      spaces.filter(({ pk }) => !unmoved.has(pk)),
-      revision,
+      [],
     );
-    await deleteUnusedTags(
-      index,
-      formerTags.filter(({ tag_id }) => !knownTags.has(tag_id)),
+    await deleteUnusedTags(index, formerTags);
+    await insertTags(index, tags);
+    await insertUsers(index, users);
+    await replace(
+      [],
+      spaces.filter(({ pk }) => !unmoved.has(pk)),
     );
     await deleteUsers(index, toRows(deletedUsers));
     // Until its row is deleted, a deleted account has no name.
