@@ -11,8 +11,6 @@ const statements = [
   'DROP TABLE public_spaces, tag_hits, word_blocks, word_changes, dictionary, search_revision',
   'DROP FUNCTION search_changes, public_space_changes, raise_search_revision, copy_participant_count',
   'UPDATE erased_spaces SET key = NULL',
-  // Copies read the counts of these spaces when they are built.
-  'DELETE FROM spaces_to_move',
 
   // See `search-copy/`. Writers only append rows, so they do not wait for each other.
   `CREATE TABLE search_changes (

@@ -6,6 +6,9 @@ const statements = [
   'ALTER TABLE search_epoch ALTER COLUMN server DROP DEFAULT',
   // Within a long transaction, now() is the time of its beginning.
   'ALTER TABLE search_changes ALTER COLUMN recorded_at SET DEFAULT clock_timestamp()',
+  // Spaces of an account that was being deleted when the index left the database. Copies read their counts when they are
+  // built.
+  'DELETE FROM spaces_to_move',
 ];
 
 /**
