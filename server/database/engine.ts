@@ -77,6 +77,8 @@ export interface SearchIndex {
   read<T>(work: (snapshot: Database) => Promise<T>): Promise<T>;
   /** Returns the number of reads of this process that wait for earlier ones. */
   waitingReads(): number;
+  /** Returns the number of spaces that searches do not find yet, because a large transaction has added them. */
+  countPending(): Promise<number>;
   /** Returns the state of the index that a snapshot of `db` shows, for the positions of later pages. */
   readMark(snapshot: Database): Promise<IndexMark>;
   /**

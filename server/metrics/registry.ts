@@ -20,7 +20,7 @@ export interface Metrics {
 /** Creates the metrics of this process. They are enabled if METRICS_TOKEN is set. */
 export function openMetrics(
   { metricsToken, instance }: Pick<Config, 'metricsToken' | 'instance'>,
-  engine: Pick<Engine, 'activity'>,
+  engine: Pick<Engine, 'activity' | 'searchIndex'>,
   outageLog: Pick<OutageLog, 'isFailing'>,
 ): Metrics {
   if (metricsToken === null) {
@@ -60,6 +60,7 @@ export function openMetrics(
   });
   collectQueueLengths(registry, engine);
   collectActivity(registry, engine);
+  collectPendingSpaces(registry, engine);
   collectOutages(registry, outageLog);
   return {
     registry,
@@ -90,6 +91,22 @@ function collectQueueLengths(registry: Registry, engine: Pick<Engine, 'activity'
       const { waitingWriters, waitingQueries } = engine.activity();
       this.set({ queue: 'writers' }, waitingWriters);
       this.set({ queue: 'queries' }, waitingQueries);
+    },
+  });
+}
+
+function collectPendingSpaces(
+  registry: Registry,
+  { searchIndex }: Pick<Engine, 'searchIndex'>,
+): void {
+  new Gauge({
+    name: 'search_index_pending_spaces',
+    help: 'Number of public spaces that searches do not find yet',
+    registers: [registry],
+    // The workers of a machine share a copy of the index.
+    aggregator: 'max',
+    async collect() {
+      this.set(await searchIndex.countPending());
     },
   });
 }

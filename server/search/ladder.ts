@@ -6,6 +6,7 @@ import { findKeys } from './matching-keys.ts';
 import { ENOUGH_RESULTS, FIRST_RANK, MIN_WORDS_FOR_MORE_RESULTS, spacePkOf } from './order.ts';
 import { readRows } from './rows.ts';
 import { estimateDocuments, withFewerWords } from './rules/fewer-words.ts';
+import { findSimilarTitleWords } from './rules/title-words.ts';
 import { type Hit, type RungRead, type RungSearch, readRung } from './rung.ts';
 
 /**
@@ -82,7 +83,9 @@ async function* ladder(
 ): AsyncGenerator<Interpretation> {
   yield typed;
   if (search.isStrict) return;
-  const meant = interpretAsMeant(search.dictionary, requiredWords(search.words, typed));
+  const required = requiredWords(search.words, typed);
+  const titleWords = await findSimilarTitleWords(search, required, budget);
+  const meant = interpretAsMeant(search.dictionary, required, titleWords);
   const base = meant?.words ?? requiredWords(typed.words, typed);
   if (meant) yield meant;
   const minWords = () => (countHits() > 0 ? MIN_WORDS_FOR_MORE_RESULTS : 1);

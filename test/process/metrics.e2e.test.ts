@@ -53,6 +53,7 @@ test('Each worker serves the metrics of all workers, including those that have e
     expect(figure(searches)).toBe(20);
     expect(figure('search_duration_seconds_count{kind="text"}')).toBe(20);
     expect(figure('queue_length{queue="writers"}')).toBe(0);
+    expect(figure('search_index_pending_spaces')).toBe(0);
     expect(figure('process_start_time_seconds')).toBe(processStart);
     expect(figure('resource_unavailable{resource="avatar storage"}')).toBe(0);
   }

@@ -62,16 +62,21 @@ export function expectedResults(
     return atLeast(slots.length, slots);
   });
   const isTyped: Condition = (text) => conditions.some((has) => has(text));
-  const typedRung = inOrder(spaces, titles, isTyped);
+  const shorter = asTyped ? [] : shorterNames(spaces, ways);
+  const typedRung = inOrder(spaces, titles, isTyped, shorter);
   const expected: Expected = { typed: typedRung, other: [], answeredQuery: null };
   if (asTyped || typedRung.length >= 10) return expected;
 
   const kept = words.filter((word) => !ignored.includes(word));
   const meaningful = kept.filter(({ word }) => !isStopWord(word));
   const meantWords = meaningful.length > 0 ? meaningful : kept;
+  const unknown = kept.filter((word) => isUnknown(spaces, word)).slice(0, 2);
+  const similar = new Map(unknown.map((word) => [word, similarTitleWords(spaces, word)]));
   const meant = meantWords.map((word): Slot => {
-    const replacements = word.isUnspaced ? segments(word.word) : (CORRECTIONS[word.word] ?? []);
-    return { texts: [...replacements, word.typed], forms: formsOf(word) };
+    const replacements = word.isUnspaced
+      ? segments(word.word)
+      : [...(CORRECTIONS[word.word] ?? []), ...(similar.get(word) ?? [])];
+    return { texts: [...new Set([...replacements, word.typed])], forms: formsOf(word) };
   });
   const isOther = meant.length < kept.length || meant.some(({ texts }) => texts.length > 1);
   const base = isOther ? meant : kept.map(asSlot);
@@ -111,12 +116,70 @@ export function expectedResults(
 
 /** Frequent stop words are ignored if two other words remain, but never the last word. */
 function ignoredWords(spaces: readonly IndexedSpace[], words: readonly QueryWord[]): QueryWord[] {
-  const isFrequent = (word: string) => {
-    const has = (space: IndexedSpace) => split(space).all.indexed.includes(word);
-    return spaces.filter(has).length >= Math.max(1, spaces.length / 50);
-  };
-  const ignored = words.slice(0, -1).filter(({ word }) => isStopWord(word) && isFrequent(word));
+  const ignored = words
+    .slice(0, -1)
+    .filter(({ word }) => isStopWord(word) && isFrequent(spaces, word));
   return words.length - ignored.length >= 2 ? ignored : [];
+}
+
+/** Whether at least 2% of the spaces have a word, and at least a minimum. */
+function isFrequent(spaces: readonly IndexedSpace[], word: string, minSpaces = 1): boolean {
+  const has = (space: IndexedSpace) => split(space).all.indexed.includes(word);
+  return spaces.filter(has).length >= Math.max(minSpaces, spaces.length / 50);
+}
+
+/** Returns the longest three texts that remain of a query, or of a single word, without frequent ends. */
+function shorterNames(spaces: readonly IndexedSpace[], ways: QueryWord[][][]): string[] {
+  const [apart = []] = ways;
+  const words = apart.map(joined);
+  const frequent = words.filter((word) => isFrequent(spaces, word, 100));
+  const rests = words
+    .flatMap((_, i) => words.map((_, j) => ({ rest: words.slice(i, words.length - j), i })))
+    .filter(({ rest, i }) => {
+      const ends = [...words.slice(0, i), ...words.slice(i + rest.length)];
+      return rest.length > 0 && ends.length > 0 && ends.every((end) => frequent.includes(end));
+    })
+    .sort((a, b) => b.rest.length - a.rest.length || a.i - b.i)
+    .map(({ rest }) => rest.join(' '));
+  const single = ways.some((way) => way.length === 1) ? words.join('') : '';
+  const parts = [...single].flatMap((_, i) => {
+    const [left, right] = [single.slice(0, i), single.slice(i)];
+    if (left.length < 2 || right.length < 2) return [];
+    return [
+      ...(isFrequent(spaces, right, 100) ? [left] : []),
+      ...(isFrequent(spaces, left, 100) ? [right] : []),
+    ];
+  });
+  return [...new Set([...rests, ...parts])].slice(0, 3);
+}
+
+/** Whether a word of at least four letters is in no space. */
+function isUnknown(spaces: readonly IndexedSpace[], { word }: QueryWord): boolean {
+  const has = (space: IndexedSpace) =>
+    split(space).all.indexed.some((indexed) => indexed.startsWith(word));
+  return /^[a-z]{4,}$/.test(word) && !spaces.some(has);
+}
+
+/** Returns three words that are one edit away, from the titles of the ten most popular spaces that have such words. */
+function similarTitleWords(spaces: readonly IndexedSpace[], { word }: QueryWord): string[] {
+  const found = spaces
+    .toSorted((a, b) => documentKey(a.pk, a.participants) - documentKey(b.pk, b.participants))
+    .map((space) => split(space).title.indexed.filter((indexed) => isOneEdit(indexed, word)))
+    .filter((words) => words.length > 0)
+    .slice(0, 10);
+  return [...new Set(found.flat())].slice(0, 3);
+}
+
+/** Whether two words differ by one letter, except the first one, or by a swap of two adjacent letters. */
+function isOneEdit(a: string, b: string): boolean {
+  if (a.length < b.length) return isOneEdit(b, a);
+  return [...a].some((letter, i) => {
+    const before = a.slice(0, i);
+    const after = a.slice(i + 1);
+    const isSwap = before + after.slice(0, 1) + letter + after.slice(1) === b;
+    const isOther = a.length === b.length && b.startsWith(before) && b.endsWith(after);
+    return a !== b && (isSwap || (i > 0 && (isOther || before + after === b)));
+  });
 }
 
 /** Returns the ways to join adjacent words to known ones, as lists of groups. The first way joins none. */
@@ -210,7 +273,7 @@ function estimate(dictionary: Dictionary, { texts, forms }: Slot): number {
 
 /**
  * Returns the ids of matching spaces: those with one of the titles first, then by popularity step, then newest first. A
- * match in the title counts as six steps.
+ * match in the title counts as six steps, and so does a title that equals a name.
  */
 function inOrder(
   spaces: readonly IndexedSpace[],

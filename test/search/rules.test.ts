@@ -7,6 +7,7 @@ import { interpretAsMeant } from '../../server/search/interpretations.ts';
 import { estimateDocuments, withFewerWords } from '../../server/search/rules/fewer-words.ts';
 import { findJoins } from '../../server/search/rules/joined-words.ts';
 import { inflectionsOf } from '../../server/search/rules/other-forms.ts';
+import { findShorterNames } from '../../server/search/rules/shorter-names.ts';
 import { findOptionalWords } from '../../server/search/rules/stop-words.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
@@ -75,6 +76,40 @@ describe('findJoins', () => {
   test('ignores words of scripts without spaces', async () => {
     const dictionary = await dictionaryOf({ 东京: 9, 京都: 9 });
     expect(joins(dictionary, '東 京 都')).toEqual([]);
+  });
+});
+
+describe('findShorterNames', () => {
+  const names = (dictionary: Dictionary, query: string) => {
+    const words = queryWords(query);
+    return findShorterNames(dictionary, words, findJoins(dictionary, words));
+  };
+
+  test('finds the rest of a query without frequent words at its ends, the longest first', async () => {
+    const dictionary = await dictionaryOf({ the: 900, library: 200, redux: 5 }, { spaces: 10_000 });
+    expect(names(dictionary, 'redux library')).toEqual(['redux']);
+    expect(names(dictionary, 'the redux form library')).toEqual([
+      'the redux form',
+      'redux form library',
+      'redux form',
+    ]);
+    expect(names(dictionary, 'redux')).toEqual([]);
+    expect(names(dictionary, 'redux library form')).toEqual([]);
+  });
+
+  test('finds the rest of a single or joined word without a frequent end', async () => {
+    const dictionary = await dictionaryOf({ js: 200, threejs: 3 }, { spaces: 10_000 });
+    expect(names(dictionary, 'reactjs')).toEqual(['react']);
+    expect(names(dictionary, 'jsdom')).toEqual(['dom']);
+    expect(names(dictionary, 'three js')).toEqual(['three']);
+    expect(names(dictionary, 'xjs')).toEqual([]);
+  });
+
+  test('takes words for frequent in at least 2% of the spaces, and in at least 100', async () => {
+    const known = (js: number, spaces: number) => dictionaryOf({ js }, { spaces });
+    expect(names(await known(199, 10_000), 'reactjs')).toEqual([]);
+    expect(names(await known(99, 100), 'reactjs')).toEqual([]);
+    expect(names(await known(100, 100), 'reactjs')).toEqual(['react']);
   });
 });
 

@@ -53,20 +53,27 @@ function generateSpaces(count: number) {
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
   const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin'];
   return Array.from({ length: count }, (_, i) => {
+    const name = nameOf(i);
     const title =
       random(40) === 0 ? 'Bread' : [...pick(FREQUENT, 15), ...pick(RARE, 2), `no${i}`].join(' ');
     return {
       pk: 1 + i * 1_009,
-      title: i % 300 < exactTitles.length ? (exactTitles[i % 300] as string) : title,
+      title: i % 300 < exactTitles.length ? (exactTitles[i % 300] as string) : title + name,
       description: [
         ...pick(FREQUENT, 90),
         ...pick(RARE, 2),
         ...(i === 0 ? ['the'] : []),
         ...(i % 3 === 0 ? ['with'] : []),
       ].join(' '),
-      participants: Math.floor(2 ** (random(110) / 10)),
+      participants: Math.floor(2 ** (random(110) / (name ? Infinity : 10))),
     };
   });
+}
+
+/** Some names are in one title each. The dictionary lacks them, because their spaces are not popular: `qatest`. */
+function nameOf(i: number): string {
+  const letter = 'abcdl'[(i - 11) / 500];
+  return letter === undefined ? '' : ` q${letter}test`;
 }
 
 const spaces = generateSpaces(3_000);
@@ -109,6 +116,9 @@ const word = fc.oneof(
     'no12',
     'no',
     'sourduogh',
+    'qtest',
+    'qatset',
+    'qltest',
     'the',
     'with',
     'k',
@@ -144,6 +154,8 @@ describe('A text search', () => {
     'fast api',
     'fastapi',
     'tni k',
+    'qtest',
+    'qatset bread',
   ])('returns titles that equal %j or its other query in the documented order', async (text) => {
     for (const asTyped of [false, true]) {
       const expected = expectedResults(spaces, index.dictionary, text, asTyped);
@@ -152,6 +164,18 @@ describe('A text search', () => {
         expect(found.ids).toEqual([...expected.typed, ...expected.other]);
       }
     }
+  });
+
+  test('finds a misspelled word that only one title has, unless a space has it as typed', async () => {
+    const found = (text: string) => readPages({ query: text, asTyped: false }, 10);
+    const idsOf = (name: string) =>
+      spaces.filter(({ title }) => title.endsWith(name)).map(({ pk }) => String(pk));
+    expect(idsOf('qatest')).toHaveLength(1);
+    for (const text of ['qatset', 'qatesst', 'qatst', 'qatect']) {
+      expect(await found(text)).toMatchObject({ ids: idsOf('qatest'), answeredQuery: 'qatest' });
+    }
+    expect(await found('watest')).toMatchObject({ ids: [], answeredQuery: null });
+    expect(await found('qltest')).toMatchObject({ ids: idsOf('qltest'), answeredQuery: null });
   });
 
   test.each([10, 100, 1_000])(

@@ -188,6 +188,9 @@ const logOnly: SearchIndex = {
     throw missingCopy();
   },
   waitingReads: () => 0,
+  async countPending() {
+    throw missingCopy();
+  },
   async readMark() {
     throw missingCopy();
   },

@@ -11,6 +11,7 @@ export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
     isReady: async () => true,
     read: reads.run,
     waitingReads: reads.countWaiting,
+    countPending: async () => 0,
     async readMark(snapshot) {
       const { value } = await snapshot
         .selectFrom('search_revision')

@@ -21,8 +21,15 @@ const MAX_CORRECTIONS = 3;
 /** Maximum number of trie nodes to visit for one query. This takes about a millisecond. The rarest words come first. */
 const MAX_DICTIONARY_NODES = 30_000;
 
-/** Returns the corrections of each word, the most probable one first; an empty list if it is not misspelled. */
-export function correctWords(dictionary: Dictionary, words: readonly QueryWord[]): string[][] {
+/**
+ * Returns the corrections of each word, the most probable one first; an empty list if it is not misspelled.
+ * @param similarTitleWords words one edit away, which are more probable than corrections by two edits
+ */
+export function correctWords(
+  dictionary: Dictionary,
+  words: readonly QueryWord[],
+  similarTitleWords: readonly string[][],
+): string[][] {
   let nodes = MAX_DICTIONARY_NODES;
   const corrections: string[][] = words.map(() => []);
   const byRarity = words
@@ -30,7 +37,8 @@ export function correctWords(dictionary: Dictionary, words: readonly QueryWord[]
     .filter(({ word }) => isCorrectable(word))
     .sort((a, b) => a.documents - b.documents);
   for (const { word, i, documents } of byRarity) {
-    const maxDistance = word.length >= MIN_LENGTH_FOR_TWO_EDITS ? 2 : 1;
+    const isSimilar = (similarTitleWords[i] as string[]).length > 0;
+    const maxDistance = word.length >= MIN_LENGTH_FOR_TWO_EDITS && !isSimilar ? 2 : 1;
     const minTotal = documents * MIN_FREQUENCY_RATIO;
     const { found, visited } = similarWords(dictionary.trie, word, maxDistance, minTotal, nodes);
     nodes -= visited;

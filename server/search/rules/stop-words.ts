@@ -3,10 +3,7 @@ import type { QueryWord } from '../../text/words/query.ts';
 import { indexWords } from '../../text/words/tokenize.ts';
 import { type Dictionary, documentsWith } from '../dictionary/dictionary.ts';
 
-/**
- * Stop words in at least this share of the spaces are optional. Rarer ones can be what a query is about: `man` and
- * `die` are stop words, too.
- */
+/** Words in at least this share of the spaces say little. Rarer stop words can be what a query is about: `man`, `die`. */
 const MIN_SHARE_OF_SPACES = 1 / 50;
 
 /** Stop words are optional only if this many words remain. */
@@ -32,15 +29,20 @@ export function isStopWord(word: string): boolean {
   return STOP_WORDS.has(word);
 }
 
+/** Returns whether many spaces have a word: at least 2% of all, and at least `minSpaces`. */
+export function isFrequent(dictionary: Dictionary, word: string, minSpaces = 1): boolean {
+  const min = Math.max(minSpaces, dictionary.spaces * MIN_SHARE_OF_SPACES);
+  return documentsWith(dictionary, word) >= min;
+}
+
 /**
  * Returns the indexes of the words that a match need not have: frequent stop words. Never includes the last word,
  * because it may be incomplete.
  */
 export function findOptionalWords(dictionary: Dictionary, words: readonly QueryWord[]): number[] {
-  const minDocuments = Math.max(1, dictionary.spaces * MIN_SHARE_OF_SPACES);
   const optional = [...words.keys()].slice(0, -1).filter((i) => {
     const { word } = words[i] as QueryWord;
-    return isStopWord(word) && documentsWith(dictionary, word) >= minDocuments;
+    return isStopWord(word) && isFrequent(dictionary, word);
   });
   return words.length - optional.length >= MIN_REMAINING_WORDS ? optional : [];
 }

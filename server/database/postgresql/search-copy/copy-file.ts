@@ -10,7 +10,7 @@ import { openFile } from '../../sqlite/open-file.ts';
 // same name. See https://www.sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use
 
 /** Increase it when the tables or their meaning change. Copies of other versions are built again. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 const EXTENSION = '.sqlite';
 
@@ -177,6 +177,13 @@ const statements = [
     PRIMARY KEY (xid, space_pk)
   ) STRICT, WITHOUT ROWID`,
   'CREATE INDEX space_changes_by_space ON space_changes (space_pk, xid)',
+  // Large transactions that the snapshot shows, and whose changes after the id `after` are still to be added to
+  // `pending_spaces`.
+  `CREATE TABLE pending_transactions (
+    xid INTEGER PRIMARY KEY,
+    after INTEGER NOT NULL,
+    changes INTEGER NOT NULL
+  ) STRICT`,
   // Spaces that are public as of the snapshot, and are added later in steps.
   'CREATE TABLE pending_spaces (space_pk INTEGER PRIMARY KEY) STRICT',
 ];

@@ -50,17 +50,62 @@ export async function readLogState(source: Database, since: Snapshot): Promise<L
 }
 
 export interface LoggedChange {
+  id: number;
   xid: number;
   space_pk: number | null;
   user_pk: number | null;
   omit: boolean;
 }
 
-/** Returns the changes that a snapshot does not show. */
-export async function readLog(source: Database, since: Snapshot): Promise<LoggedChange[]> {
+/** A transaction with many changes. */
+export interface LargeTransaction {
+  xid: number;
+  changes: number;
+}
+
+/** Returns the transactions with more than `size` changes that a snapshot does not show. */
+export async function readLargeTransactions(
+  source: Database,
+  since: Snapshot,
+  size: number,
+): Promise<LargeTransaction[]> {
+  const { rows } = await sql<LargeTransaction>`
+    SELECT xid::text::bigint AS xid, count(*) AS changes FROM search_changes
+    WHERE ${isInvisible(since)} GROUP BY xid HAVING count(*) > ${size}`.execute(source);
+  return rows;
+}
+
+/**
+ * Returns the changes that a snapshot does not show.
+ * @param large of these transactions, only the changes of users and of spaces up to `lastSpacePk`
+ */
+export async function readLog(
+  source: Database,
+  since: Snapshot,
+  large: readonly LargeTransaction[] = [],
+  lastSpacePk = 0,
+): Promise<LoggedChange[]> {
+  const xids = large.map(({ xid }) => String(xid));
   const { rows } = await sql<LoggedChange>`
-    SELECT xid::text::bigint AS xid, space_pk, user_pk, omit
-    FROM search_changes WHERE ${isInvisible(since)}`.execute(source);
+    SELECT id, xid::text::bigint AS xid, space_pk, user_pk, omit FROM search_changes
+    WHERE ${isInvisible(since)} AND (
+      xid <> ALL(${xids}::text[]::xid8[]) OR user_pk IS NOT NULL OR space_pk <= ${lastSpacePk}
+    )`.execute(source);
+  return rows;
+}
+
+/** Returns changes of a transaction, in the order of their ids. */
+export async function readTransaction(
+  source: Database,
+  xid: number,
+  afterId: number,
+  limit: number,
+): Promise<LoggedChange[]> {
+  const { rows } = await sql<LoggedChange>`
+    SELECT id, xid::text::bigint AS xid, space_pk, user_pk, omit FROM search_changes
+    WHERE xid = ${String(xid)}::text::xid8 AND id > ${afterId} ORDER BY id LIMIT ${limit}`.execute(
+    source,
+  );
   return rows;
 }
 

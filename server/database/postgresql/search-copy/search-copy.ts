@@ -20,12 +20,20 @@ import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { stoppingError } from '../errors.ts';
 import { deleteCopy, findCopy, isDamage, prepareCopy } from './copy-file.ts';
-import { beginEpoch, type LoggedChange, readLog, readLogState, recordChanges } from './log.ts';
+import {
+  beginEpoch,
+  type LoggedChange,
+  readLargeTransactions,
+  readLog,
+  readLogState,
+  readTransaction,
+  recordChanges,
+} from './log.ts';
 import { includes, parseSnapshot, type Snapshot } from './snapshot.ts';
 
 /**
- * A transaction that changes more spaces does not delay searches: the spaces that it removes disappear at once, and the
- * others are added in steps.
+ * A transaction with more changes does not delay searches: the spaces that it removes disappear at once, and the others
+ * are added in steps.
  */
 const MAX_CHANGES_AT_ONCE = 500;
 
@@ -44,6 +52,8 @@ interface CopyState {
   snapshot: Snapshot;
   bound: number;
   isBuilding: boolean;
+  /** The lowest transaction whose changes are still needed from the log. */
+  needed: number;
 }
 
 type Mark = readonly [epoch: string, end: number, open: readonly number[], min: number];
@@ -179,10 +189,12 @@ export class SearchCopy implements SearchIndex {
   }
 
   async #update(): Promise<void> {
-    const state = await readState(this.db);
-    const log = await readLogState(this.#source, state.snapshot);
-    if (state.isBuilding || isUnrelated(state, log)) throw notReady();
-    if (log.hasChanges) await this.#apply(state, []);
+    for (;;) {
+      const state = await readState(this.db);
+      const log = await readLogState(this.#source, state.snapshot);
+      if (state.isBuilding || isUnrelated(state, log)) throw notReady();
+      if (!log.hasChanges || (await this.#apply(state, []))) return;
+    }
   }
 
   /**
@@ -233,6 +245,7 @@ export class SearchCopy implements SearchIndex {
    * @returns false if there are none
    */
   async addPending(limit?: number): Promise<boolean> {
+    if (await this.#addTransaction()) return true;
     const state = await readState(this.db);
     const size = limit ?? (state.isBuilding ? SPACES_PER_BATCH : SPACES_PER_STEP);
     const { rows } = await sql<{ space_pk: number }>`
@@ -253,55 +266,98 @@ export class SearchCopy implements SearchIndex {
   }
 
   async countPending(): Promise<number> {
-    const { rows } = await sql<{ count: number }>`
-      SELECT count(*) AS count FROM pending_spaces`.execute(this.db);
-    return rows[0]?.count ?? 0;
+    try {
+      const { rows } = await sql<{ count: number }>`
+        SELECT (SELECT count(*) FROM pending_spaces)
+          + (SELECT coalesce(sum(changes), 0) FROM pending_transactions) AS count`.execute(this.db);
+      return rows[0]?.count ?? 0;
+    } catch (error) {
+      // Until maintenance has created the copy again, nothing is pending in it.
+      if (isNotReady(error)) return 0;
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
     for (const engine of [...this.#former, this.#opened?.engine]) await engine?.close();
   }
 
-  /** Applies the changes since the state of the copy, and adds pending spaces. */
-  async #apply(state: CopyState, pending: readonly number[]): Promise<void> {
+  /**
+   * Applies the changes since the state of the copy, and adds pending spaces.
+   * @returns false if another process has changed the copy meanwhile so that it must be read again
+   */
+  async #apply(state: CopyState, pending: readonly number[]): Promise<boolean> {
+    const lastSpacePk = await readLastSpacePk(this.db);
     const read = await readSnapshot(this.#source, async (source) => {
       const log = await readLogState(source, state.snapshot);
-      const changes = await readLog(source, state.snapshot);
-      const { large, small } = splitBySize(changes);
-      const changed = pksOf(small, 'space_pk');
-      const wanted = new Set([...changed, ...pending]);
-      const later = pksOf(large, 'space_pk').filter((pk) => !wanted.has(pk));
       if (isUnrelated(state, log)) throw notReady();
+      const large = await readLargeTransactions(source, state.snapshot, MAX_CHANGES_AT_ONCE);
+      const changes = await readLog(source, state.snapshot, large, lastSpacePk);
+      const largeXids = new Set(large.map(({ xid }) => xid));
+      const small = changes.filter(({ xid }) => !largeXids.has(xid));
+      const wanted = new Set([...pksOf(small, 'space_pk'), ...pending]);
+      const others = pksOf(changes, 'space_pk').filter((pk) => !wanted.has(pk));
+      const stillPublic = new Set((await selectPublic(source, toRows(others))).map(({ pk }) => pk));
       return {
         log,
-        changes,
+        large,
+        small,
         wanted: [...wanted],
+        removed: others.filter((pk) => !stillPublic.has(pk)),
         contents: await this.#readContents(source, [...wanted], pksOf(changes, 'user_pk')),
-        // Which of them are still public. The others are removed at once.
-        postponed: await selectPublic(source, toRows(later)),
-        removed: later,
       };
     });
-    const { log } = read;
+    const { log, large, wanted, removed } = read;
     const snapshot = parseSnapshot(log.snapshot);
-    await transact(this.engine, async (index) => {
+    const isApplied = await transact(this.engine, async (index) => {
       const current = await readState(index);
-      // Another process was faster.
-      if (current.epoch !== state.epoch || current.epoch !== log.epoch) return;
-      if (includes(current.snapshot, snapshot)) {
-        // Without a later change, the pending spaces are as they were read.
-        if (pending.length === 0 || !includes(snapshot, current.snapshot)) return;
-      }
-      await insertSpaceChanges(index, marksOf(read.changes));
-      const postponed = new Set(read.postponed.map(({ pk }) => pk));
-      const removed = read.removed.filter((pk) => !postponed.has(pk));
-      await this.#write(index, [...read.wanted, ...removed], read.contents);
-      await insertPending(index, toSpacePks([...postponed]));
-      await deletePending(index, toSpacePks([...read.wanted, ...removed]));
+      if (current.epoch !== state.epoch || current.epoch !== log.epoch) return false;
+      // Another process was faster. Without a later change, the pending spaces are as they were read.
+      const isShown = includes(current.snapshot, snapshot);
+      if (isShown && (pending.length === 0 || !includes(snapshot, current.snapshot))) return true;
+      // It may have added spaces after `lastSpacePk`.
+      if (large.length > 0 && !includes(state.snapshot, current.snapshot)) return false;
+      await insertSpaceChanges(index, marksOf(read.small));
+      await this.#write(index, [...wanted, ...removed], read.contents);
+      await insertPendingTransactions(index, large);
+      await deletePending(index, toSpacePks([...wanted, ...removed]));
       await writeState(index, { ...current, snapshot, bound: log.bound });
       await sql`DELETE FROM space_changes WHERE xid <= ${log.bound}`.execute(index);
+      return true;
     });
-    this.#refreshedAt = performance.now();
+    if (isApplied) this.#refreshedAt = performance.now();
+    return isApplied;
+  }
+
+  /**
+   * Adds a part of the spaces of a large transaction to those that are pending.
+   * @returns false if there is no such transaction
+   */
+  async #addTransaction(): Promise<boolean> {
+    const { rows } = await sql<{ xid: number; after: number }>`
+      SELECT xid, after FROM pending_transactions LIMIT 1`.execute(this.db);
+    const [transaction] = rows;
+    if (!transaction) return false;
+    const { xid, after } = transaction;
+    const changes = await readTransaction(this.#source, xid, after, SPACES_PER_BATCH);
+    const spaces = await selectPublic(this.#source, toRows(pksOf(changes, 'space_pk')));
+    await transact(this.engine, async (index) => {
+      const last = changes.at(-1);
+      const { numAffectedRows } = last
+        ? await sql`UPDATE pending_transactions SET after = ${last.id}, changes = changes - ${changes.length}
+            WHERE xid = ${xid} AND after = ${after}`.execute(index)
+        : await sql`DELETE FROM pending_transactions WHERE xid = ${xid} AND after = ${after}`.execute(
+            index,
+          );
+      // Another process was faster.
+      if (numAffectedRows !== 1n) return;
+      await insertSpaceChanges(index, marksOf(changes));
+      await insertPending(
+        index,
+        spaces.map(({ pk }) => ({ space_pk: pk })),
+      );
+    });
+    return true;
   }
 
   async #readContents(
@@ -419,6 +475,7 @@ export class SearchCopy implements SearchIndex {
         await this.#write(index, differing.slice(i, i + SPACES_PER_BATCH), NO_CONTENTS);
       }
       await this.#write(index, [], read.users);
+      await sql`DELETE FROM pending_transactions`.execute(index);
       await sql`DELETE FROM pending_spaces`.execute(index);
       await insertPending(index, toSpacePks(missing));
       await this.engine.requestPurge(index);
@@ -444,10 +501,10 @@ const NO_CONTENTS: Contents = { spaces: [], users: [], deletedUsers: [], tags: [
 
 /** Whether a copy cannot be updated from the log alone. */
 function isUnrelated(
-  { epoch, snapshot }: CopyState,
+  { epoch, needed }: CopyState,
   log: { epoch: string | null; bound: number },
 ): boolean {
-  return epoch === '' || epoch !== log.epoch || snapshot.min <= log.bound;
+  return epoch === '' || epoch !== log.epoch || needed <= log.bound;
 }
 
 const NOT_READY = 'The search index is being built or repaired.';
@@ -462,16 +519,6 @@ function isNotReady(error: unknown): boolean {
 
 function pksOf(changes: readonly LoggedChange[], column: 'space_pk' | 'user_pk'): number[] {
   return [...new Set(changes.flatMap(({ [column]: pk }) => (pk === null ? [] : [pk])))];
-}
-
-/** Separates the changes of large transactions from the others. */
-function splitBySize(changes: readonly LoggedChange[]) {
-  const transactions = [...Map.groupBy(changes, ({ xid }) => xid).values()];
-  const isLarge = (each: readonly LoggedChange[]) => each.length > MAX_CHANGES_AT_ONCE;
-  return {
-    large: transactions.filter(isLarge).flat(),
-    small: transactions.filter((each) => !isLarge(each)).flat(),
-  };
 }
 
 function marksOf(changes: readonly LoggedChange[]): { xid: number; space_pk: number }[] {
@@ -494,15 +541,27 @@ async function readState(db: Database): Promise<CopyState> {
     snapshot: string;
     bound: number;
     is_building: number;
-  }>`SELECT epoch, snapshot, bound, is_building FROM copy_state`.execute(db);
+    pending_xid: number | null;
+  }>`SELECT epoch, snapshot, bound, is_building,
+      (SELECT min(xid) FROM pending_transactions) AS pending_xid
+    FROM copy_state`.execute(db);
   const [row] = rows;
   if (!row) throw new Error('The table copy_state is empty.');
+  const snapshot = parseSnapshot(row.snapshot);
   return {
     epoch: row.epoch,
-    snapshot: parseSnapshot(row.snapshot),
+    snapshot,
     bound: row.bound,
     isBuilding: row.is_building === 1,
+    needed: Math.min(snapshot.min, row.pending_xid ?? snapshot.min),
   };
+}
+
+/** Returns the highest `space_pk` of the copy; 0 if it is empty. */
+async function readLastSpacePk(db: Database): Promise<number> {
+  const { rows } = await sql<{ last: number }>`
+    SELECT coalesce(max(space_pk), 0) AS last FROM public_spaces`.execute(db);
+  return rows[0]?.last ?? 0;
 }
 
 /** Returns a digest of the row of each space. */
@@ -524,7 +583,7 @@ function digest(row: Omit<PublicSpaces, 'revision'>): string {
 
 async function writeState(
   index: Database,
-  { epoch, snapshot: { min, end, open }, bound, isBuilding }: CopyState,
+  { epoch, snapshot: { min, end, open }, bound, isBuilding }: Omit<CopyState, 'needed'>,
 ): Promise<void> {
   await sql`UPDATE copy_state SET epoch = ${epoch}, snapshot = ${`${min}:${end}:${open.join(',')}`},
     bound = ${bound}, is_building = ${Number(isBuilding)}`.execute(index);
@@ -603,6 +662,12 @@ const insertPending = prepareWriteMany(
   { space_pk: 'bigint' },
   (_, rows) => sql`INSERT OR IGNORE INTO pending_spaces (space_pk)
     VALUES ${sql.join(rows.map(({ space_pk }) => sql`(${space_pk})`))}`,
+);
+
+const insertPendingTransactions = prepareWriteMany(
+  { xid: 'bigint', changes: 'bigint' },
+  (_, rows) => sql`INSERT INTO pending_transactions (xid, after, changes)
+    VALUES ${sql.join(rows.map(({ xid, changes }) => sql`(${xid}, 0, ${changes})`))}`,
 );
 
 const deletePending = prepareReadMany(
