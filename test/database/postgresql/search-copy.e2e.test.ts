@@ -1,5 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -404,6 +411,27 @@ describe('A copy', () => {
     expect(row).toEqual({ count: 0 });
     await createSpace(await app.register('restorer'), { title: 'Dumped later' });
     expect(await findTitles(app, 'dumped')).toHaveLength(4);
+  });
+
+  test('of one database becomes one of another, whose tags have other keys', async () => {
+    const startWith = async (tags: readonly string[]) => {
+      const databaseUrl = await server.createDatabase(`with ${tags}`);
+      const app = await startApp({ DATABASE_URL: databaseUrl }, { log, runsMaintenance: false });
+      const user = await app.register(`${tags[0]}-player`);
+      for (const tag of tags) await createSpace(user, { title: `Tuned ${tag}`, tags: [tag] });
+      expect(await findTitles(app, 'tuned')).toHaveLength(tags.length);
+      return app;
+    };
+    await using other = await startWith(['lute', 'harp', 'oboe']);
+    await sql`PRAGMA wal_checkpoint(TRUNCATE)`.execute(other.context.engine.searchIndex.db);
+    await using app = await startWith(['oboe', 'lute', 'viol']);
+    unlinkSync(fileOf(app));
+    copyFileSync(fileOf(other), join(folder(app), 'other.sqlite'));
+    const copy = app.context.engine.searchIndex as SearchCopy;
+    await copy.maintain(() => {});
+    while (await copy.addPending(1));
+    expect(await findTitles(app, 'tuned')).toEqual(['Tuned viol', 'Tuned lute', 'Tuned oboe']);
+    await assertConsistent(app.context.engine);
   });
 
   test('still follows the log after a quiet hour, when its changes have been deleted', async () => {

@@ -257,7 +257,11 @@ export class SearchCopy implements SearchIndex {
       );
       return true;
     }
-    if (state.isBuilding) await sql`UPDATE copy_state SET is_building = 0`.execute(this.db);
+    if (state.isBuilding) {
+      // Another process may have enqueued some meanwhile.
+      await sql`UPDATE copy_state SET is_building = 0
+        WHERE NOT EXISTS (SELECT 1 FROM pending_spaces)`.execute(this.db);
+    }
     return false;
   }
 
@@ -423,18 +427,17 @@ export class SearchCopy implements SearchIndex {
   }
 
   /**
-   * Compares all spaces with the copy. Removes those that the database no longer has, and enqueues those that differ.
-   * Reads the database in one snapshot, which the copy shows when they have been added.
+   * Compares all spaces with the copy. Removes those that differ, and enqueues those that are missing then. Reads the
+   * database in one snapshot, which the copy shows when they have been added.
    */
   async #repair(): Promise<void> {
     const { db } = this;
     const before = await readState(db);
     const digests = await readDigests(db);
-    const differing: number[] = [];
-    const publicPks = new Set<number>();
-    const users: Contents['users'] = [];
-    const { log, changes } = await readSnapshot(this.#source, async (source) => {
-      const found = await readLogState(source, { min: 0, end: 0, open: [] });
+    const indexedUsers = await db.selectFrom('users').select('pk').execute();
+    const missing: number[] = [];
+    const read = await readSnapshot(this.#source, async (source) => {
+      const log = await readLogState(source, { min: 0, end: 0, open: [] });
       for (let after = 0; ; ) {
         const batch = await source
           .selectFrom('spaces')
@@ -447,42 +450,40 @@ export class SearchCopy implements SearchIndex {
         const last = batch.at(-1);
         if (!last) break;
         after = last.pk;
-        const contents = await this.#readContents(
-          source,
-          batch.map(({ pk }) => pk),
-          [],
-        );
-        for (const { pk } of contents.spaces) publicPks.add(pk);
-        users.push(...contents.users);
-        for (const space of contents.spaces) {
-          if (digest(this.#indexer.rowOf(space)) !== digests.get(space.pk))
-            differing.push(space.pk);
+        for (const space of await this.#indexer.readSpaces(source, columnOf(batch, 'pk'))) {
+          if (digest(this.#indexer.rowOf(space)) === digests.get(space.pk))
+            digests.delete(space.pk);
+          else missing.push(space.pk);
         }
       }
-      return { log: found, changes: await readLog(source, { min: 0, end: 0, open: [] }) };
+      return {
+        log,
+        changes: await readLog(source, { min: 0, end: 0, open: [] }),
+        users: await this.#readContents(source, [], columnOf(indexedUsers, 'pk')),
+      };
     });
+    // The others are as in the database.
+    const differing = [...digests.keys()];
     await transact(this.engine, async (index) => {
       const current = await readState(index);
       // Another process was faster.
       if (current.epoch !== before.epoch || current.snapshot.end !== before.snapshot.end) return;
-      const rows = await index.selectFrom('public_spaces').select('space_pk').execute();
-      const removed = rows.map(({ space_pk }) => space_pk).filter((pk) => !publicPks.has(pk));
       await sql`DELETE FROM space_changes`.execute(index);
-      await insertSpaceChanges(index, marksOf(changes));
+      await insertSpaceChanges(index, marksOf(read.changes));
+      // In batches, because their texts may not fit into memory.
+      for (let i = 0; i < differing.length; i += SPACES_PER_BATCH) {
+        await this.#write(index, differing.slice(i, i + SPACES_PER_BATCH), NO_CONTENTS);
+      }
+      await this.#write(index, [], read.users);
       await sql`DELETE FROM pending_transactions`.execute(index);
       await sql`DELETE FROM pending_spaces`.execute(index);
-      await insertPending(index, toSpacePks(differing));
-      await this.#write(index, removed, { spaces: [], users, deletedUsers: [], tags: [] });
+      await insertPending(index, toSpacePks(missing));
       await this.engine.requestPurge(index);
-      await sql`DELETE FROM users WHERE pk NOT IN (SELECT creator_pk FROM public_spaces)
-        AND pk NOT IN (SELECT value FROM json_each(${JSON.stringify(users.map(({ pk }) => pk))}))`.execute(
-        index,
-      );
       await writeState(index, {
-        epoch: log.epoch ?? '',
-        snapshot: parseSnapshot(log.snapshot),
-        bound: log.bound,
-        isBuilding: differing.length > 0,
+        epoch: read.log.epoch ?? '',
+        snapshot: parseSnapshot(read.log.snapshot),
+        bound: read.log.bound,
+        isBuilding: missing.length > 0,
       });
     });
   }
@@ -490,11 +491,13 @@ export class SearchCopy implements SearchIndex {
 
 interface Contents {
   spaces: readonly IndexableSpace[];
-  users: { pk: number; user_id: string; username: string; avatar: string | null }[];
+  users: readonly { pk: number; user_id: string; username: string; avatar: string | null }[];
   /** The keys of users that no longer exist. */
   deletedUsers: readonly number[];
   tags: readonly { tag_id: number; tag_key: string }[];
 }
+
+const NO_CONTENTS: Contents = { spaces: [], users: [], deletedUsers: [], tags: [] };
 
 /** Whether a copy cannot be updated from the log alone. */
 function isUnrelated(
@@ -562,7 +565,7 @@ async function readLastSpacePk(db: Database): Promise<number> {
 }
 
 /** Returns a digest of the row of each space. */
-async function readDigests(db: Database): Promise<ReadonlyMap<number, string>> {
+async function readDigests(db: Database): Promise<Map<number, string>> {
   const digests = new Map<number, string>();
   const rows = db.selectFrom('public_spaces').selectAll().stream();
   for await (const { revision, ...row } of rows) digests.set(row.space_pk, digest(row));
