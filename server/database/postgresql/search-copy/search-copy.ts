@@ -108,7 +108,13 @@ export class SearchCopy implements SearchIndex {
   }
 
   read<T>(work: (snapshot: Database) => Promise<T>): Promise<T> {
-    return this.deleteIfDamaged(() => this.#reads.run(work));
+    return this.deleteIfDamaged(() =>
+      this.#reads.run(async (snapshot) => {
+        // The copy may have been deleted since `update`.
+        if ((await readState(snapshot)).isBuilding) throw notReady();
+        return work(snapshot);
+      }),
+    );
   }
 
   waitingReads(): number {
