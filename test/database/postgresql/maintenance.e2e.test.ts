@@ -1,7 +1,11 @@
+import { mkdir, mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
 import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
 import { PostgresqlMaintenance } from '../../../server/database/postgresql/maintenance/maintenance.ts';
+import { indexer } from '../../../server/search/documents.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 
 let server: PostgresqlServer;
@@ -36,4 +40,18 @@ test('Another process takes over as soon as the one that runs maintenance stops'
   await first.stop();
   await second.runRound();
   expect(rounds).toEqual(['first', 'second']);
+});
+
+test('Deleted rows are erased although the copy of the search index cannot be opened', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'copy-'));
+  await mkdir(join(folder.path, 'unusable.sqlite'));
+  let rounds = 0;
+  const tasks = {
+    refreshDictionary: async () => true,
+    eraseDeletedRows: async () => ++rounds > 0,
+    indexer,
+  };
+  const maintenance = new PostgresqlMaintenance(engine, RUNNING, tasks, folder.path);
+  await maintenance.runRound();
+  expect(rounds).toBe(1);
 });

@@ -14,11 +14,12 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Engine } from '../../../server/database/engine.ts';
+import { prepareCopy } from '../../../server/database/postgresql/search-copy/copy-file.ts';
 import { pruneLog } from '../../../server/database/postgresql/search-copy/log.ts';
 import type { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
-import { indexSpaces } from '../../../server/search/documents.ts';
+import { indexer, indexSpaces } from '../../../server/search/documents.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { nextPage, readPages } from '../../support/pages.ts';
@@ -432,6 +433,19 @@ describe('A copy', () => {
     while (await copy.addPending(1));
     expect(await findTitles(app, 'tuned')).toEqual(['Tuned viol', 'Tuned lute', 'Tuned oboe']);
     await assertConsistent(app.context.engine);
+  });
+
+  test('that is replaced after it was updated for a search is not read before it is built', async () => {
+    const databaseUrl = await server.createDatabase('replaced');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    const { searchIndex } = app.context.engine;
+    await searchIndex.update();
+    unlinkSync(fileOf(app));
+    prepareCopy(folder(app), indexer.version, () => {});
+    await expect(searchIndex.read(async () => 'nothing')).rejects.toThrow('is being built');
   });
 
   test('still follows the log after a quiet hour, when its changes have been deleted', async () => {

@@ -45,29 +45,28 @@ export class PostgresqlMaintenance implements Maintenance {
   }
 
   async runRound(): Promise<void> {
-    try {
-      const copy = this.#copy;
-      if (copy) await copy.deleteIfDamaged(() => this.#maintainCopy(copy));
-      if (!(await this.#acquireLease())) return;
-      await this.#tasks.eraseDeletedRows();
-      if (performance.now() < this.#prunedAt + PRUNE_INTERVAL_MS) return;
-      await pruneLog(this.#engine.db);
-      this.#prunedAt = performance.now();
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-    }
+    // First, because a copy that cannot be maintained must not prevent it, for example on a full disk.
+    await ignoreUnavailable(() => this.#maintainDatabase());
+    const copy = this.#copy;
+    if (copy) await ignoreUnavailable(() => copy.deleteIfDamaged(() => this.#maintainCopy(copy)));
   }
 
   /** Releases the lease, so that another process can take over at once. */
   async stop(): Promise<void> {
     await this.#copy?.close();
-    try {
-      await sql`
+    await ignoreUnavailable(() =>
+      sql`
         UPDATE maintenance_lease SET expires_at = '-infinity'
-        WHERE holder = ${this.#holder}`.execute(this.#engine.db);
-    } catch (error) {
-      if (!isUnavailable(error)) throw error;
-    }
+        WHERE holder = ${this.#holder}`.execute(this.#engine.db),
+    );
+  }
+
+  async #maintainDatabase(): Promise<void> {
+    if (!(await this.#acquireLease())) return;
+    await this.#tasks.eraseDeletedRows();
+    if (performance.now() < this.#prunedAt + PRUNE_INTERVAL_MS) return;
+    await pruneLog(this.#engine.db);
+    this.#prunedAt = performance.now();
   }
 
   async #maintainCopy(copy: SearchCopy): Promise<void> {
@@ -102,5 +101,14 @@ export class PostgresqlMaintenance implements Maintenance {
       SET holder = ${this.#holder}, expires_at = now() + make_interval(secs => ${LEASE_SECONDS}::int)
       WHERE holder = ${this.#holder} OR expires_at < now()`.execute(this.#engine.db);
     return numAffectedRows === 1n;
+  }
+}
+
+/** Runs `work`. The next round tries again if the database or the copy is unavailable. */
+async function ignoreUnavailable(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
   }
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { sql } from 'kysely';
 import type {
@@ -12,7 +11,7 @@ import type {
   SearchIndex,
 } from '../../engine.ts';
 import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prepared.ts';
-import type { PublicSpaces } from '../../schema.ts';
+import type { PublicSpaces, Users } from '../../schema.ts';
 import { connect } from '../../sqlite/dialect.ts';
 import { createEngine } from '../../sqlite/engine.ts';
 import { readInTurn } from '../../sqlite/search-index.ts';
@@ -23,6 +22,7 @@ import { deleteCopy, findCopy, isDamage, prepareCopy } from './copy-file.ts';
 import {
   beginEpoch,
   type LoggedChange,
+  type LogState,
   readLargeTransactions,
   readLog,
   readLogState,
@@ -108,7 +108,13 @@ export class SearchCopy implements SearchIndex {
   }
 
   read<T>(work: (snapshot: Database) => Promise<T>): Promise<T> {
-    return this.deleteIfDamaged(() => this.#reads.run(work));
+    return this.deleteIfDamaged(() =>
+      this.#reads.run(async (snapshot) => {
+        // The copy may have been deleted since `update`.
+        if ((await readState(snapshot)).isBuilding) throw notReady();
+        return work(snapshot);
+      }),
+    );
   }
 
   waitingReads(): number {
@@ -399,8 +405,7 @@ export class SearchCopy implements SearchIndex {
     // A join usually changes only the count, which needs no change of the words.
     const recounted = spaces.filter((space) => {
       const row = rows.get(space.pk);
-      const { participant_count } = space;
-      return row && digest({ ...row, participant_count }) === digest(this.#indexer.rowOf(space));
+      return row && isSameDocument(row, this.#indexer.rowOf(space));
     });
     for (const { pk, participant_count } of recounted) {
       await updateCount(index, { space_pk: pk, participant_count, revision: revision(pk) });
@@ -431,73 +436,134 @@ export class SearchCopy implements SearchIndex {
    * database in one snapshot, which the copy shows when they have been added.
    */
   async #repair(): Promise<void> {
-    const { db } = this;
-    const before = await readState(db);
-    const digests = await readDigests(db);
-    const indexedUsers = await db.selectFrom('users').select('pk').execute();
+    const before = await readState(this.db);
+    const spaces = this.db.selectFrom('public_spaces').selectAll().orderBy('space_pk').stream();
+    const users = this.db.selectFrom('users').selectAll().stream();
+    try {
+      // Before the transaction, in which no stream of another database can begin.
+      const [firstSpace, firstUser] = [await spaces.next(), await users.next()];
+      const read = await readSnapshot(this.#source, async (source) => ({
+        log: await readLogState(source, NOTHING_SHOWN),
+        changes: await readLog(source, NOTHING_SHOWN),
+        ...(await this.#compareSpaces(source, firstSpace, spaces)),
+        users: await this.#compareUsers(source, firstUser, users),
+      }));
+      await this.#writeRepair(before, read);
+    } finally {
+      await spaces.return?.();
+      await users.return?.();
+    }
+  }
+
+  /**
+   * Compares all public spaces with the rows of a copy. Millions of spaces do not fit into memory, so both are read in
+   * the order of their keys.
+   * @returns the keys of the rows to remove, and those of the spaces to add then
+   */
+  async #compareSpaces(
+    source: Database,
+    row: IteratorResult<PublicSpaces>,
+    rows: AsyncIterator<PublicSpaces>,
+  ): Promise<{ differing: number[]; missing: number[] }> {
+    const differing: number[] = [];
     const missing: number[] = [];
-    const read = await readSnapshot(this.#source, async (source) => {
-      const log = await readLogState(source, { min: 0, end: 0, open: [] });
-      for (let after = 0; ; ) {
-        const batch = await source
-          .selectFrom('spaces')
-          .select('pk')
-          .where('pk', '>', after)
-          .where('visibility', '=', 'public')
-          .orderBy('pk')
-          .limit(SPACES_PER_BATCH)
-          .execute();
-        const last = batch.at(-1);
-        if (!last) break;
-        after = last.pk;
-        for (const space of await this.#indexer.readSpaces(source, columnOf(batch, 'pk'))) {
-          if (digest(this.#indexer.rowOf(space)) === digests.get(space.pk))
-            digests.delete(space.pk);
-          else missing.push(space.pk);
-        }
+    for (let next = row, after = 0; ; ) {
+      const batch = await source
+        .selectFrom('spaces')
+        .select('pk')
+        .where('pk', '>', after)
+        .where('visibility', '=', 'public')
+        .orderBy('pk')
+        .limit(SPACES_PER_BATCH)
+        .execute();
+      const spaces = await this.#indexer.readSpaces(source, columnOf(batch, 'pk'));
+      const wanted = new Map(spaces.map((space) => [space.pk, this.#indexer.rowOf(space)]));
+      after = batch.at(-1)?.pk ?? Infinity;
+      for (; !next.done && next.value.space_pk <= after; next = await rows.next()) {
+        const { space_pk } = next.value;
+        const space = wanted.get(space_pk);
+        if (space && isSameRow(space, next.value)) wanted.delete(space_pk);
+        else differing.push(space_pk);
       }
-      return {
-        log,
-        changes: await readLog(source, { min: 0, end: 0, open: [] }),
-        users: await this.#readContents(source, [], columnOf(indexedUsers, 'pk')),
-      };
-    });
-    // The others are as in the database.
-    const differing = [...digests.keys()];
+      missing.push(...wanted.keys());
+      if (batch.length === 0) return { differing, missing };
+    }
+  }
+
+  /** Returns the changes of the users of a copy. */
+  async #compareUsers(
+    source: Database,
+    user: IteratorResult<User>,
+    users: AsyncIterator<User>,
+  ): Promise<Contents> {
+    const changed: Contents = { spaces: [], users: [], deletedUsers: [], tags: [] };
+    for (let next = user; !next.done; ) {
+      const batch: User[] = [];
+      for (; !next.done && batch.length < SPACES_PER_BATCH; next = await users.next()) {
+        batch.push(next.value);
+      }
+      const former = new Map(batch.map((each) => [each.pk, each]));
+      const contents = await this.#readContents(source, [], columnOf(batch, 'pk'));
+      changed.deletedUsers.push(...contents.deletedUsers);
+      changed.users.push(
+        ...contents.users.filter((each) => !isSameUser(each, former.get(each.pk) as User)),
+      );
+    }
+    return changed;
+  }
+
+  async #writeRepair(
+    before: CopyState,
+    { log, changes, differing, missing, users }: Repair,
+  ): Promise<void> {
     await transact(this.engine, async (index) => {
       const current = await readState(index);
       // Another process was faster.
       if (current.epoch !== before.epoch || current.snapshot.end !== before.snapshot.end) return;
       await sql`DELETE FROM space_changes`.execute(index);
-      await insertSpaceChanges(index, marksOf(read.changes));
+      await insertSpaceChanges(index, marksOf(changes));
       // In batches, because their texts may not fit into memory.
       for (let i = 0; i < differing.length; i += SPACES_PER_BATCH) {
         await this.#write(index, differing.slice(i, i + SPACES_PER_BATCH), NO_CONTENTS);
       }
-      await this.#write(index, [], read.users);
+      await this.#write(index, [], users);
       await sql`DELETE FROM pending_transactions`.execute(index);
       await sql`DELETE FROM pending_spaces`.execute(index);
       await insertPending(index, toSpacePks(missing));
       await this.engine.requestPurge(index);
       await writeState(index, {
-        epoch: read.log.epoch ?? '',
-        snapshot: parseSnapshot(read.log.snapshot),
-        bound: read.log.bound,
+        epoch: log.epoch ?? '',
+        snapshot: parseSnapshot(log.snapshot),
+        bound: log.bound,
         isBuilding: missing.length > 0,
       });
     });
   }
 }
 
+/** The result of a comparison of a copy with the database. */
+interface Repair {
+  log: LogState;
+  changes: readonly LoggedChange[];
+  differing: readonly number[];
+  missing: readonly number[];
+  users: Contents;
+}
+
 interface Contents {
-  spaces: readonly IndexableSpace[];
-  users: readonly { pk: number; user_id: string; username: string; avatar: string | null }[];
+  spaces: IndexableSpace[];
+  users: User[];
   /** The keys of users that no longer exist. */
-  deletedUsers: readonly number[];
-  tags: readonly { tag_id: number; tag_key: string }[];
+  deletedUsers: number[];
+  tags: { tag_id: number; tag_key: string }[];
 }
 
 const NO_CONTENTS: Contents = { spaces: [], users: [], deletedUsers: [], tags: [] };
+
+/** A row of `users` in a copy. */
+type User = Pick<Users, 'user_id' | 'username' | 'avatar'> & { pk: number };
+
+const NOTHING_SHOWN: Snapshot = { min: 0, end: 0, open: [] };
 
 /** Whether a copy cannot be updated from the log alone. */
 function isUnrelated(
@@ -564,21 +630,25 @@ async function readLastSpacePk(db: Database): Promise<number> {
   return rows[0]?.last ?? 0;
 }
 
-/** Returns a digest of the row of each space. */
-async function readDigests(db: Database): Promise<Map<number, string>> {
-  const digests = new Map<number, string>();
-  const rows = db.selectFrom('public_spaces').selectAll().stream();
-  for await (const { revision, ...row } of rows) digests.set(row.space_pk, digest(row));
-  return digests;
+type SpaceRow = Omit<PublicSpaces, 'revision'>;
+
+function isSameRow(a: SpaceRow, b: SpaceRow): boolean {
+  return a.participant_count === b.participant_count && isSameDocument(a, b);
 }
 
-function digest(row: Omit<PublicSpaces, 'revision'>): string {
-  const { key, creator_pk, participant_count, title_key, head, tail } = row;
-  return hash(
-    'sha1',
-    [key, creator_pk, participant_count, title_key, head, tail].join(' '),
-    'base64',
+/** Whether two rows of a space differ at most in the count of participants. */
+function isSameDocument(a: SpaceRow, b: SpaceRow): boolean {
+  return (
+    a.key === b.key &&
+    a.creator_pk === b.creator_pk &&
+    a.title_key === b.title_key &&
+    a.head === b.head &&
+    a.tail === b.tail
   );
+}
+
+function isSameUser(a: User, b: User): boolean {
+  return a.user_id === b.user_id && a.username === b.username && a.avatar === b.avatar;
 }
 
 async function writeState(
