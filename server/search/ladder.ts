@@ -6,6 +6,7 @@ import { findKeys } from './matching-keys.ts';
 import { ENOUGH_RESULTS, FIRST_RANK, MIN_WORDS_FOR_MORE_RESULTS, spacePkOf } from './order.ts';
 import { readRows } from './rows.ts';
 import { estimateDocuments, withFewerWords } from './rules/fewer-words.ts';
+import { withRelatives } from './rules/relatives.ts';
 import { findSimilarTitleWords } from './rules/title-words.ts';
 import { type Hit, type RungRead, type RungSearch, readRung } from './rung.ts';
 
@@ -88,7 +89,12 @@ async function* ladder(
   const meant = interpretAsMeant(search.dictionary, required, titleWords);
   const base = meant?.words ?? requiredWords(typed.words, typed);
   if (meant) yield meant;
-  const minWords = () => (countHits() > 0 ? MIN_WORDS_FOR_MORE_RESULTS : 1);
+  const before = countHits();
+  const related = withRelatives(search.dictionary, base);
+  if (related) yield related;
+  // A single word says about as much as relatives.
+  const relatives = countHits() - before;
+  const minWords = () => (countHits() > relatives ? MIN_WORDS_FOR_MORE_RESULTS : 1);
   // Shorter queries have no fewer words to try.
   if (base.length <= minWords()) return;
   const documents: number[] = [];

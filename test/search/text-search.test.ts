@@ -119,6 +119,7 @@ const word = fc.oneof(
     'qtest',
     'qatset',
     'qltest',
+    'kneader',
     'the',
     'with',
     'k',
@@ -156,6 +157,10 @@ describe('A text search', () => {
     'tni k',
     'qtest',
     'qatset bread',
+    'kneader',
+    'rye kneader',
+    'sourduogh kneader tin',
+    'kneader zuk',
   ])('returns titles that equal %j or its other query in the documented order', async (text) => {
     for (const asTyped of [false, true]) {
       const expected = expectedResults(spaces, index.dictionary, text, asTyped);

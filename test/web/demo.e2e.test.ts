@@ -84,11 +84,12 @@ describe('npm run demo', () => {
       const { page, messages } = await open('/#/sign-in');
       await signIn(page, { email: 'person2@example.com', password: DEMO_ACCOUNT.password });
       await page.getByRole('link', { name: 'Account', exact: true }).click();
-      await page.getByLabel('Image file').setInputFiles('server/sample/avatar.jpg');
+      await page.getByLabel('Avatar').setInputFiles('server/sample/avatar.jpg');
       const preview = page.getByAltText('Preview of your new avatar');
       await expect
         .poll(() => preview.evaluate((each: HTMLImageElement) => each.naturalWidth))
         .toBeGreaterThan(0);
+      await page.getByRole('link', { name: 'Your data' }).click();
       const deletion = page.getByRole('button', { name: 'Delete account …' });
       await confirm(deletion, 'Delete');
       await page.getByText(/account .* deleted/).waitFor();

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMock } from '../../mock/server.ts';
-import { findOperation, operations } from '../../server/contract.ts';
+import { componentSchema, findOperation, operations } from '../../server/contract.ts';
 import { importSample } from '../../server/sample/import-sample.ts';
 import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
@@ -152,6 +152,34 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     });
   });
 
+  test('counts the characters that are left, with the limits of the contract', async () => {
+    await using page = await openSignedIn('#/new-space');
+    const fieldOf = (name: string) => page.getByRole('textbox', { name });
+    const expectLast = async (label: string, schema: string, property?: string) => {
+      const { maxLength = 0 } = componentSchema(schema, property);
+      await fieldOf(label).fill('a'.repeat(maxLength - 1));
+      await expect.poll(() => describedBy(fieldOf(label))).toContain('1 character left');
+    };
+    await expectLast('Title', 'SpaceTitle');
+    await expectLast('Description', 'SpaceDescription');
+    await openView(page, SPACE);
+    await page.getByRole('button', { name: 'Report message' }).first().click();
+    await expectLast('Reason', 'ReportCreation', 'reason');
+    await page.keyboard.press('Escape');
+    await expectLast('Message', 'MessageCreation', 'text');
+    // Two characters too many.
+    await page.keyboard.type('aaa');
+    await appears(page.getByText('2 characters too many'));
+    await page.keyboard.press('Enter');
+    expect(await fieldOf('Message').inputValue()).toMatch(/^a+$/);
+    await openView(page, '#/profile');
+    // What readers see as one character consists of several code points.
+    await fieldOf('Bio').fill('👩‍🚀'.repeat(501));
+    await appears(page.getByText('1 character too many'));
+    await page.getByRole('button', { name: 'Save bio' }).click();
+    await expect.poll(() => describedBy(fieldOf('Bio'))).toContain('500');
+  });
+
   test('completes tags while they are typed', async () => {
     await using page = await open('#/');
     await appears(page.getByRole('list', { name: 'Popular tags' }).getByRole('link'));
@@ -185,6 +213,13 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await expect.poll(() => titles.count()).toBe(40);
       expect(requests.filter((url) => url.includes('cursor='))).toHaveLength(1);
       expect(new Set(await titles.allTextContents()).size).toBe(40);
+
+      const position = await page.evaluate(() => window.scrollY);
+      await titles.nth(20).getByRole('link').focus();
+      await page.keyboard.press('Enter');
+      await appears(page.getByRole('region', { name: 'Conversation' }));
+      await page.goBack();
+      await expect.poll(() => page.evaluate(() => window.scrollY)).toBe(position);
     });
 
     test('of another query, which it names above them', async () => {
@@ -333,7 +368,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     });
     await signIn(page, earlier);
     await openView(page, '#/profile');
-    await page.getByRole('textbox', { name: 'New username' }).fill('earlier2');
+    await page.getByRole('textbox', { name: 'Username' }).fill('earlier2');
     await page.getByRole('button', { name: 'Save username' }).click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page, next);
@@ -366,16 +401,16 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
   test('previews only files that are images', async () => {
     await using page = await openSignedIn('#/profile');
     const preview = page.getByAltText('Preview of your new avatar');
-    await page.getByLabel('Image file').setInputFiles(AVATAR_FILE);
+    await page.getByLabel('Avatar').setInputFiles(AVATAR_FILE);
     await appears(preview);
-    await page.getByLabel('Image file').setInputFiles('package.json');
+    await page.getByLabel('Avatar').setInputFiles('package.json');
     await disappears(preview);
     await page.getByRole('button', { name: 'Save avatar' }).click();
     await appears(page.getByText('The avatar must be a JPEG, PNG, WebP or GIF file.'));
   });
 
   test('shows dialogs in the middle of the window', async () => {
-    await using page = await openSignedIn('#/profile');
+    await using page = await openSignedIn('#/profile?section=data');
     await page.getByRole('button', { name: 'Delete account …' }).click();
     const margins = await page.getByRole('dialog').evaluate(async (dialog) => {
       await Promise.all(dialog.getAnimations().map(({ finished }) => finished));
@@ -480,7 +515,21 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     ['the spaces of a user', '#/your-spaces', (page) => page.getByRole('heading', { level: 3 })],
     ['a new space', '#/new-space', (page) => page.getByRole('heading', { name: 'New space' })],
     ['a space of the user', SPACE, (page) => page.getByRole('button', { name: 'Send' })],
-    ['an account', '#/profile', (page) => page.getByRole('heading', { name: 'Sessions' })],
+    [
+      'what a space is about, on phones',
+      `${SPACE}&view=about`,
+      (page) => page.getByRole('button', { name: 'Edit space' }),
+    ],
+    ['an account', '#/profile', (page) => page.getByLabel('Bio')],
+    ['its security', '#/profile?section=security', (page) => page.getByText('This device')],
+  ];
+  const dialogs: [address: string, button: string | RegExp][] = [
+    ['#/profile?section=data', 'Delete account …'],
+    [SPACE, 'Edit space'],
+    [SPACE, 'Delete space …'],
+    [SPACE, /^Remove /],
+    [SPACE, 'Report message'],
+    [SPACE, 'Delete message'],
   ];
   test('shows the views of users, errors of forms and dialogs accessibly', async () => {
     await using page = await openSignedIn('#/');
@@ -489,12 +538,18 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await appears(content(page));
       await expectAccessible(page, name);
     }
-    await page.getByRole('textbox', { name: 'New username' }).fill('a');
+    await openView(page, '#/profile');
+    await page.getByRole('textbox', { name: 'Username' }).fill('a');
     await page.getByRole('button', { name: 'Save username' }).click();
-    await appears(page.getByText('New username must have at least 2 characters.'));
-    await page.getByRole('button', { name: 'Delete account …' }).click();
-    await appears(page.getByRole('dialog'));
-    await expectAccessible(page, 'errors and a dialog');
+    await appears(page.getByText('Username must have at least 2 characters.'));
+    await expectAccessible(page, 'errors');
+    for (const [address, name] of dialogs) {
+      await openView(page, address);
+      await page.getByRole('button', { name }).first().click();
+      await appears(page.getByRole('dialog').getByRole('button'));
+      await expectAccessible(page, `the dialog of ${name}`);
+      await page.keyboard.press('Escape');
+    }
   });
 
   test('shows views accessibly while they load, and when there were too many requests', async () => {
@@ -538,9 +593,10 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
 
       await page.reload();
       await appears(page.getByRole('region', { name: 'Summary' }).getByText('newcomer2'));
-      expect(await page.getByLabel('About you').inputValue()).toBe('Two lines\nof text');
+      expect(await page.getByLabel('Bio').inputValue()).toBe('Two lines\nof text');
       await page.getByRole('button', { name: 'Remove avatar' }).click();
       await appears(page.getByText('Your avatar has been removed.'));
+      await page.getByRole('link', { name: 'Your data' }).click();
 
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -552,8 +608,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       // Another device.
       await using other = await open('#/sign-in');
       await signIn(other, { email: 'newcomer@example.com', password: NEW_PASSWORD });
-      await page.reload();
-      await page.getByRole('button', { name: /^End this one/ }).click();
+      await page.getByRole('link', { name: 'Security' }).click();
+      await page.getByRole('button', { name: /^End the session/ }).click();
       await appears(page.getByText('1 session.'));
       await openView(other, '#/profile');
       await appears(other.getByText('Your session has ended. Sign in again.'));
@@ -564,7 +620,6 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await expect.poll(() => focusedText(page)).toBe('Find your space');
 
       await signIn(page, { email: 'newcomer@example.com', password: NEW_PASSWORD });
-      await openView(page, '#/profile');
       await deleteAccount(page);
 
       await openView(page, '#/sign-in');
@@ -627,6 +682,10 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
         .click();
       await disappears(appreciations);
 
+      await write(page, 'Charts: https://example.com/charts?of=coast.');
+      const link = messageOf(other, 'Charts').getByRole('link', { name: /^https/ });
+      expect(await link.getAttribute('href')).toBe('https://example.com/charts?of=coast');
+
       await other.context().setOffline(true);
       await appears(other.getByText('You are offline.'));
       await write(other, 'First from the cellar');
@@ -652,6 +711,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await disappears(page.getByText('Sending …'));
       await other.reload();
       await appears(other.getByRole('heading', { level: 3, name: /Lighthouses.* unread/ }));
+      await appears(other.getByRole('link', { name: 'Your spaces 1 unread' }));
       await openView(other, address);
       await appears(other.getByText('New', { exact: true }));
 
@@ -773,6 +833,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await page.getByRole('button', { name: 'Renew link' }).click();
     await appears(page.getByText('The old link no longer works.'));
     const invitation = await page.getByLabel('Invitation link').inputValue();
+    await expectAccessible(page, 'an invitation link');
 
     await openView(other, address);
     await appears(other.getByText('There is no such space, or it is private.'));
@@ -842,15 +903,19 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await disappears(page.getByRole('dialog'));
       await appears(page.getByText('The operator of this server will review your report.'));
     }
-    await page
-      .getByRole('complementary', { name: 'About this space' })
-      .getByRole('region', { name: 'Description' })
-      .getByRole('link', { name: 'ada' })
-      .click();
+    await page.getByRole('button', { name: 'Join space' }).click();
+    const draft = page.getByRole('textbox', { name: 'Message' });
+    await draft.fill('Not yet');
+    const ofAda = page
+      .getByRole('article')
+      .filter({ has: page.getByRole('link', { name: 'ada' }) });
+    await ofAda.locator('.avatar').last().click();
     await appears(page.getByRole('heading', { level: 1, name: 'ada' }));
     await appears(page.getByText('Takes clocks apart'));
     await appears(page.getByRole('region', { name: 'Spaces' }).getByRole('heading', { level: 3 }));
     await expectAccessible(page, 'the profile of another user');
+    await page.goBack();
+    expect(await draft.inputValue()).toBe('Not yet');
   });
 
   // Last, because it is about all tests above.
@@ -907,8 +972,8 @@ function idIn(address: string): string {
 
 /** Changes the avatar, username, bio and password. */
 async function changeProfile(page: Page): Promise<void> {
-  await page.getByRole('link', { name: 'Account', exact: true }).click();
-  await page.getByLabel('Image file').setInputFiles(AVATAR_FILE);
+  await openView(page, '#/profile');
+  await page.getByLabel('Avatar').setInputFiles(AVATAR_FILE);
   const preview = page.getByAltText('Preview of your new avatar');
   await expect
     .poll(() => preview.evaluate((image: HTMLImageElement) => image.naturalWidth))
@@ -917,23 +982,26 @@ async function changeProfile(page: Page): Promise<void> {
   await appears(page.getByText('Your avatar has been changed.'));
   await disappears(preview);
 
-  await page.getByRole('textbox', { name: 'New username' }).fill('newcomer2');
+  await page.getByRole('textbox', { name: 'Username' }).fill('newcomer2');
   await page.getByRole('button', { name: 'Save username' }).click();
   await appears(page.getByText(/^Your username is now/));
   // The message of an earlier change.
   await disappears(page.getByText('Your avatar has been changed.'));
-  await page.getByLabel('About you').fill('Two lines\nof text');
+  await page.getByLabel('Bio').fill('Two lines\nof text');
   await page.getByRole('button', { name: 'Save bio' }).click();
   await appears(page.getByText('Your bio has been changed.'));
 
+  await page.getByRole('link', { name: 'Security' }).click();
   await page.getByLabel('Current password').fill(DEMO_ACCOUNT.password);
   await page.getByLabel('New password').fill(NEW_PASSWORD);
   await page.getByRole('button', { name: 'Change password' }).click();
   await appears(page.getByText(/password has been changed/));
   expect(await page.getByLabel('New password').inputValue()).toBe('');
+  await page.getByRole('link', { name: 'Profile', exact: true }).click();
 }
 
 async function deleteAccount(page: Page): Promise<void> {
+  await openView(page, '#/profile?section=data');
   const request = page.getByRole('button', { name: 'Delete account …' });
   await request.click();
   await page.getByRole('button', { name: 'Keep account' }).click();

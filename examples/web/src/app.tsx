@@ -33,7 +33,7 @@ export function App() {
       >
         Skip to content
       </a>
-      <SiteHeader path={address.path} />
+      <SiteHeader {...address} />
       <OfflineBanner />
       {/* A new session begins with new views, so that none shows anything of an earlier account. */}
       <main id="main" tabIndex={-1} key={useAccessToken()}>
@@ -60,7 +60,7 @@ function View({ path, parameters }: Address) {
     case 'new-space':
       return <SignedIn view={<NewSpace />} />;
     case 'profile':
-      return <SignedIn view={<Account />} />;
+      return <SignedIn view={<Account section={parameters.get('section')} />} />;
     case 'user':
       return <SignedIn view={<UserProfile id={id} />} />;
     case '':
@@ -73,12 +73,12 @@ function View({ path, parameters }: Address) {
 /** Of an address that is mistyped or not complete. */
 function Missing() {
   return (
-    <>
+    <div className="narrow">
       <Heading title="There is no such page" />
       <p className="empty">
         The address may be incomplete. <a href="#/">Go to the start page.</a>
       </p>
-    </>
+    </div>
   );
 }
 

@@ -9,9 +9,27 @@ export interface Address {
 }
 
 let hasChanged = false;
+/** The scroll positions of views that were left, by the keys in their history entries. */
+const positions = new Map<number, number>();
+let entry = currentEntry();
+// Browsers restore the position before the view is rendered.
+history.scrollRestoration = 'manual';
 window.addEventListener('hashchange', () => {
   hasChanged = true;
+  positions.set(entry, window.scrollY);
+  entry = currentEntry();
 });
+
+/** Returns the key of the current history entry. A new entry gets one. */
+function currentEntry(): number {
+  if (history.state === null) history.replaceState(Math.random(), '');
+  return history.state;
+}
+
+/** Returns where the reader was before; 0 for a view that the Back button has not returned to. */
+export function lastScrollPosition(): number {
+  return positions.get(entry) ?? 0;
+}
 
 /** Returns whether another view was shown before. Screen readers announce a loaded page, but not a change of its view. */
 export function hasNavigated(): boolean {
@@ -38,7 +56,7 @@ export function openView(address: string): void {
 
 /** Opens a view instead of the current one, to which the Back button does not return. */
 export function replaceView(address: string): void {
-  history.replaceState(null, '', address);
+  history.replaceState(history.state, '', address);
   window.dispatchEvent(new Event('hashchange'));
 }
 

@@ -1,13 +1,16 @@
-import { addressOf } from './navigation.ts';
+import { type Address, addressOf } from './navigation.ts';
 import { useProfile } from './profile.ts';
 import { useIsSignedIn } from './session.ts';
+import { useUnreadCount } from './start/participations.ts';
+import { Unread } from './start/unread.tsx';
 import { Avatar } from './ui/avatar.tsx';
 import { Icon } from './ui/icon.tsx';
 
 /** The header of all views, with the links to them. */
-export function SiteHeader({ path }: { path: string }) {
+export function SiteHeader({ path, parameters }: Address) {
   const isSignedIn = useIsSignedIn();
   const profile = useProfile();
+  const unread = useUnreadCount(path === 'space' ? parameters.get('id') : null);
   const currentIf = (each: string) => (path === each ? 'page' : undefined);
   return (
     <header className="site-header">
@@ -20,7 +23,7 @@ export function SiteHeader({ path }: { path: string }) {
           {isSignedIn ? (
             <>
               <a href={addressOf('your-spaces')} aria-current={currentIf('your-spaces')}>
-                Your spaces
+                Your spaces <Unread count={unread} />
               </a>
               <a href={addressOf('new-space')} aria-current={currentIf('new-space')}>
                 <Icon name="plus" />

@@ -17,7 +17,7 @@ const MIN_SHARED_LENGTH = 3;
 const MAX_ENDING_LENGTH = 5;
 
 /** A person or thing that does something, such as a container. Its verb is another word, often far more frequent. */
-const AGENT_NOUN = /[eo]rs?$/;
+export const AGENT_NOUN = /[eo]rs?$/;
 
 const MAX_INFLECTIONS = 3;
 
@@ -29,25 +29,35 @@ const MAX_DICTIONARY_NODES = 2_000;
  * Snowball's stemmers for English and Russian. `contains` is not a form of `containers`. Forms that begin with the word
  * itself are left out, because a search for the word finds them anyway.
  */
-export function inflectionsOf({ trie }: Dictionary, word: string): string[] {
+export function inflectionsOf(dictionary: Dictionary, word: string): string[] {
   // Stop words are in every other text.
   const stem = isStopWord(word) ? undefined : stemOf(word);
   if (stem === undefined) return [];
+  return similarForms(dictionary, word, stem, MAX_ENDING_LENGTH)
+    .filter(({ form }) => stemOf(form) === stem && !isVerbOf(form, word))
+    .sort((a, b) => b.documents - a.documents || (a.form < b.form ? -1 : 1))
+    .slice(0, MAX_INFLECTIONS)
+    .map(({ form }) => form);
+}
+
+/** Returns the words that begin with the letters that a word and its stem share, except those that begin with the word. */
+export function similarForms(
+  { trie }: Dictionary,
+  word: string,
+  stem: string,
+  maxEndingLength: number,
+): { form: string; documents: number }[] {
   const shared = word.slice(0, sharedLength(word, stem));
   const endingLength = word.length - shared.length;
   // Without an ending, every other form begins with the word.
-  if (shared.length < MIN_SHARED_LENGTH || endingLength === 0 || endingLength > MAX_ENDING_LENGTH) {
+  if (shared.length < MIN_SHARED_LENGTH || endingLength === 0 || endingLength > maxEndingLength) {
     return [];
   }
   const node = findNode(trie, shared);
   if (node === undefined) return [];
-  return wordsBelow(trie, node, MAX_ENDING_LENGTH, MAX_DICTIONARY_NODES)
+  return wordsBelow(trie, node, maxEndingLength, MAX_DICTIONARY_NODES)
     .map(({ ending, documents }) => ({ form: shared + ending, documents }))
-    .filter(({ form }) => !form.startsWith(word) && stemOf(form) === stem)
-    .filter(({ form }) => !isVerbOf(form, word))
-    .sort((a, b) => b.documents - a.documents || (a.form < b.form ? -1 : 1))
-    .slice(0, MAX_INFLECTIONS)
-    .map(({ form }) => form);
+    .filter(({ form }) => !form.startsWith(word));
 }
 
 /**
@@ -59,7 +69,8 @@ function isVerbOf(form: string, noun: string): boolean {
   return AGENT_NOUN.test(noun) && !AGENT_NOUN.test(form) && !form.startsWith(singular);
 }
 
-function stemOf(word: string): string | undefined {
+/** Returns the stem of a folded word by Snowball; undefined if it is too short or in another script. */
+export function stemOf(word: string): string | undefined {
   return STEMMERS.find(([pattern]) => pattern.test(word))?.[1](word);
 }
 

@@ -7,7 +7,6 @@ import {
 import { FormFailure } from '../ui/explanation.tsx';
 import { Field, Form } from '../ui/form.tsx';
 import { showNotice } from '../ui/notice.tsx';
-import { Panel } from '../ui/panel.tsx';
 
 export function AvatarForm() {
   const [file, setFile] = useState<File>();
@@ -23,33 +22,31 @@ export function AvatarForm() {
     onSuccess: () => showNotice('Your avatar has been removed.'),
   });
   return (
-    <Panel title="Avatar">
-      <Form
-        mutation={change}
-        submit="Save avatar"
-        resets
-        variables={(fields) => ({ body: { avatar: fields.get('avatar') as File } })}
-        buttons={
-          <button type="button" className="secondary" onClick={() => remove.mutate({})}>
-            Remove avatar
-          </button>
-        }
-      >
-        <Field
-          label="Image file"
-          name="avatar"
-          type="file"
-          accept="image/jpeg,image/png,image/webp,image/gif"
-          hint="JPEG, PNG, WebP or GIF, at most 5 MiB. The middle square is used."
-          onChange={(event) => {
-            change.reset();
-            setFile(event.target.files?.[0]);
-          }}
-        />
-        {file && <Preview file={file} />}
-        <FormFailure error={remove.error} />
-      </Form>
-    </Panel>
+    <Form
+      mutation={change}
+      submit="Save avatar"
+      resets
+      variables={(fields) => ({ body: { avatar: fields.get('avatar') as File } })}
+      buttons={
+        <button type="button" className="secondary" onClick={() => remove.mutate({})}>
+          Remove avatar
+        </button>
+      }
+    >
+      <Field
+        label="Avatar"
+        name="avatar"
+        type="file"
+        accept="image/jpeg,image/png,image/webp,image/gif"
+        hint="JPEG, PNG, WebP or GIF, at most 5 MiB. The middle square is used."
+        onChange={(event) => {
+          change.reset();
+          setFile(event.target.files?.[0]);
+        }}
+      />
+      {file && <Preview file={file} />}
+      <FormFailure error={remove.error} />
+    </Form>
   );
 }
 

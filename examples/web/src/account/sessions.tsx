@@ -46,15 +46,15 @@ function SessionLine({ session }: { session: SessionSummary }) {
         <FormFailure error={end.error} />
       </div>
       {is_current ? (
-        <span className="badge">This one</span>
+        <span className="badge">This device</span>
       ) : (
         <button
           type="button"
           className="secondary"
-          aria-label={`End this one, started ${started}`}
+          aria-label={`End the session that started ${started}`}
           onClick={() => end.mutate({ path: { session_id } })}
         >
-          End this one
+          End
         </button>
       )}
     </li>

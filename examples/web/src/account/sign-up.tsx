@@ -42,7 +42,7 @@ export function SignUp({ back }: { back: string | null }) {
             autoCapitalize="none"
             spellCheck={false}
             dir="auto"
-            hint={USERNAME_HINT}
+            hint={`${USERNAME_HINT} Others see it.`}
           />
           <Field
             label="Email address"

@@ -5,6 +5,7 @@ import { SpaceRow } from '../start/space-row.tsx';
 import { Avatar } from '../ui/avatar.tsx';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
+import { LinkedText } from '../ui/linked-text.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDate } from '../words.ts';
@@ -14,7 +15,7 @@ export function UserProfile({ id }: { id: string }) {
   const { data: user, error, refetch } = useQuery(getUserOptions({ path: { user_id: id } }));
   const isYou = useProfile()?.user_id === id;
   return (
-    <div className="account">
+    <div className="column">
       <header className="user-header">
         {user && <Avatar user={user} size={96} />}
         <div>
@@ -26,8 +27,8 @@ export function UserProfile({ id }: { id: string }) {
       {error && <Failure error={error} onRetry={() => void refetch()} />}
       {!user && !error && <Skeletons count={1} className="panel-skeleton" />}
       {user && (
-        <p className={user.bio ? 'bio' : 'empty'} dir="auto">
-          {user.bio || 'This user has not written a bio yet.'}
+        <p className={user.bio ? 'text' : 'empty'} dir="auto">
+          <LinkedText text={user.bio || 'This user has not written a bio yet.'} />
         </p>
       )}
       {user && <SpacesOf id={id} />}

@@ -2,10 +2,8 @@ import { useMutation } from '@tanstack/react-query';
 import { changeUsernameMutation } from 'space-service/tanstack-react-query';
 import { Field, Form, textOf } from '../ui/form.tsx';
 import { showNotice } from '../ui/notice.tsx';
-import { Panel } from '../ui/panel.tsx';
 
-export const USERNAME_HINT =
-  '2 to 64 letters, digits, “.”, “_”, “-” and single spaces. Others see it.';
+export const USERNAME_HINT = '2 to 64 letters, digits, “.”, “_”, “-” and single spaces.';
 
 export function UsernameForm({ username }: { username: string }) {
   const change = useMutation({
@@ -13,23 +11,21 @@ export function UsernameForm({ username }: { username: string }) {
     onSuccess: ({ message }) => showNotice(message),
   });
   return (
-    <Panel title="Username">
-      <Form
-        mutation={change}
-        submit="Save username"
-        variables={(fields) => ({ body: { username: textOf(fields, 'username') } })}
-      >
-        <Field
-          label="New username"
-          name="username"
-          autoComplete="username"
-          autoCapitalize="none"
-          spellCheck={false}
-          dir="auto"
-          defaultValue={username}
-          hint={USERNAME_HINT}
-        />
-      </Form>
-    </Panel>
+    <Form
+      mutation={change}
+      submit="Save username"
+      variables={(fields) => ({ body: { username: textOf(fields, 'username') } })}
+    >
+      <Field
+        label="Username"
+        name="username"
+        autoComplete="username"
+        autoCapitalize="none"
+        spellCheck={false}
+        dir="auto"
+        defaultValue={username}
+        hint={USERNAME_HINT}
+      />
+    </Form>
   );
 }

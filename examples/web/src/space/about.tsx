@@ -8,8 +8,9 @@ import {
 import { openView } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { Tags } from '../start/space-row.tsx';
-import { Avatar, UserLink } from '../ui/avatar.tsx';
+import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
+import { LinkedText } from '../ui/linked-text.tsx';
 import { showNotice } from '../ui/notice.tsx';
 import { formatDate } from '../words.ts';
 import { EditSpace } from './edit-space.tsx';
@@ -26,13 +27,12 @@ export function About({ space }: { space: Space }) {
   return (
     <aside className="about" aria-label="About this space">
       <section aria-label="Description">
-        <p dir="auto">{space.description || 'No description.'}</p>
+        <p className="text" dir="auto">
+          <LinkedText text={space.description || 'No description.'} />
+        </p>
         <Tags tags={space.tags} />
-        <p className="hint creator">
-          <Avatar user={creator} size={24} />
-          <span>
-            Created by <UserLink user={creator} /> on {formatDate(space.created_at)}
-          </span>
+        <p className="hint">
+          Created by <UserLink user={creator} /> on {formatDate(space.created_at)}
         </p>
       </section>
       {space.invitation_code && <Invitation space={space} code={space.invitation_code} />}
@@ -69,6 +69,7 @@ function LeaveSpace({ space: { space_id, visibility } }: { space: Space }) {
   return (
     <Confirmation
       label="Leave space"
+      className="secondary small"
       question="Leave this space?"
       consequences={
         visibility === 'public'
@@ -88,6 +89,7 @@ function ReportSpace({ space: { space_id } }: { space: Space }) {
   return (
     <ReportButton
       label="Report space"
+      className="secondary small"
       mutation={report}
       variables={(reason) => ({ path: { space_id }, body: { reason } })}
     />
@@ -105,7 +107,7 @@ function DeleteSpace({ space: { space_id } }: { space: Space }) {
   return (
     <Confirmation
       label="Delete space …"
-      className="secondary danger-text"
+      className="secondary small danger-text"
       question="Delete this space?"
       consequences="All its messages are deleted, too, also those of others. This cannot be undone."
       confirm="Delete"

@@ -1,5 +1,8 @@
 import { type FormEvent, useRef } from 'react';
+import { Counter, charactersLeft } from '../ui/counter.tsx';
 import { Icon } from '../ui/icon.tsx';
+
+const MAX_CODE_POINTS = 2000;
 
 interface ComposerProps {
   draft: string;
@@ -10,16 +13,20 @@ interface ComposerProps {
 /** The field for a new message. Enter sends it, Shift+Enter begins a new line. */
 export function Composer({ draft, setDraft, onSend }: ComposerProps) {
   const form = useRef<HTMLFormElement>(null);
+  const left = charactersLeft(draft, { max: MAX_CODE_POINTS });
   function submit(event: FormEvent): void {
     event.preventDefault();
-    if (draft.trim() === '') return;
+    if (draft.trim() === '' || left < 0) return;
     onSend(draft);
     setDraft('');
   }
   return (
     <form ref={form} className="composer" onSubmit={submit}>
+      <Counter id="characters-left" left={left} max={MAX_CODE_POINTS} />
       <textarea
         aria-label="Message"
+        aria-describedby="characters-left"
+        aria-invalid={left < 0}
         placeholder="Write a message"
         rows={1}
         dir="auto"

@@ -12,6 +12,7 @@ import { useNearView } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDay } from '../words.ts';
 import { Composer } from './composer.tsx';
+import { useDraft } from './draft.ts';
 import { JoinBar } from './join-bar.tsx';
 import { MessageItem } from './message-item.tsx';
 import { useReadPosition } from './read-position.ts';
@@ -44,7 +45,7 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
       if (code === 'not_a_participant') onAccessChange();
     },
   });
-  const [draft, setDraft] = useState('');
+  const [draft, setDraft] = useDraft(space_id);
   const profile = useProfile();
   const top = useNearView(() => {
     if (messages.hasNextPage && !messages.isFetching) void messages.fetchNextPage();

@@ -10,7 +10,7 @@ import { SpaceFields, spaceOf } from './space-fields.tsx';
 
 export function EditSpace({ space }: { space: Space }) {
   return (
-    <DialogButton label="Edit space" title="Edit space">
+    <DialogButton label="Edit space" className="secondary small" title="Edit space">
       {(close) => <EditForm spaceId={space.space_id} onClose={close} />}
     </DialogButton>
   );

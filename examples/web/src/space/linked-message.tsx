@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getMessageOptions } from 'space-service/tanstack-react-query';
 import { UserLink } from '../ui/avatar.tsx';
 import { Failure } from '../ui/explanation.tsx';
+import { LinkedText } from '../ui/linked-text.tsx';
 import { formatDate } from '../words.ts';
 
 /** The message of a link, above the conversation, because it can be far from the newest ones. */
@@ -16,7 +17,7 @@ export function LinkedMessage({ id }: { id: string }) {
         <UserLink user={message.author} /> on {formatDate(message.created_at)}
       </p>
       <p className="text" dir="auto">
-        {message.text}
+        <LinkedText text={message.text} />
       </p>
     </blockquote>
   );

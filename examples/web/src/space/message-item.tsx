@@ -7,9 +7,10 @@ import {
 } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
-import { Avatar, UserLink } from '../ui/avatar.tsx';
+import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { Icon } from '../ui/icon.tsx';
+import { LinkedText } from '../ui/linked-text.tsx';
 import { showNotice } from '../ui/notice.tsx';
 import { formatTime } from '../words.ts';
 import { Appreciation } from './appreciation.tsx';
@@ -28,35 +29,40 @@ interface MessageItemProps {
 export function MessageItem(props: MessageItemProps) {
   const { message, space, day, isContinued, isFirstUnread } = props;
   const { author, text, created_at } = message;
+  const isPlain = message.appreciation_count === 0;
   return (
     <li>
       {day && <p className="day">{day}</p>}
       {isFirstUnread && <p className="day unread">New</p>}
       <article className={isContinued ? 'message continued' : 'message'}>
-        {isContinued ? <span /> : <Avatar user={author} size={36} />}
-        <div>
-          <p className="message-header">
-            <span className={isContinued ? 'visually-hidden' : undefined}>
-              <UserLink user={author} />
-            </span>{' '}
-            <time dateTime={created_at} title={new Date(created_at).toLocaleString('en')}>
-              {formatTime(created_at)}
-            </time>
-          </p>
-          <p className="text" dir="auto">
-            {text}
-          </p>
-          <div className="message-footer">
-            <Appreciation message={message} />
-            <Actions message={message} space={space} />
-          </div>
+        <p className="message-header">
+          <span className={isContinued ? 'visually-hidden' : undefined}>
+            <UserLink user={author} size={36} />
+          </span>{' '}
+          <time dateTime={created_at} title={new Date(created_at).toLocaleString('en')}>
+            {formatTime(created_at)}
+          </time>
+        </p>
+        <p className="text" dir="auto">
+          <LinkedText text={text} />
+        </p>
+        {/* The toolbar is shown when the mouse is over the message. */}
+        <div className={isPlain ? 'message-footer toolbar' : 'message-footer'}>
+          <Appreciation message={message} />
+          <Actions message={message} space={space} className={isPlain ? '' : 'toolbar'} />
         </div>
       </article>
     </li>
   );
 }
 
-function Actions({ message, space }: { message: Message; space: Space }) {
+interface ActionsProps {
+  message: Message;
+  space: Space;
+  className: string;
+}
+
+function Actions({ message, space, className }: ActionsProps) {
   const { message_id, space_id, author } = message;
   const ownId = useProfile()?.user_id;
   const queryClient = useQueryClient();
@@ -70,7 +76,7 @@ function Actions({ message, space }: { message: Message; space: Space }) {
   const report = useMutation(reportMessageMutation());
   const canDelete = ownId === author.user_id || ownId === space.creator.user_id;
   return (
-    <div className="message-actions">
+    <div className={`message-actions ${className}`}>
       <a
         className="icon-button"
         href={addressOf('space', { id: space_id, message: message_id })}

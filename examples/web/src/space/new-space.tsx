@@ -7,8 +7,9 @@ import { Heading } from '../ui/heading.tsx';
 import { SpaceFields, spaceOf } from './space-fields.tsx';
 
 export function NewSpace() {
-  // With the same key, a repeated request does not create a second space.
-  const [key] = useState(() => crypto.randomUUID());
+  // With the same key, a repeated request does not create a second space. Not
+  // `crypto.randomUUID`, which browsers lack on sites without HTTPS.
+  const [key] = useState(() => crypto.getRandomValues(new Uint32Array(4)).join('-'));
   const create = useMutation({
     ...createSpaceMutation({ headers: { 'Idempotency-Key': key } }),
     onSuccess: ({ space_id }) => replaceView(addressOf('space', { id: space_id })),

@@ -4,7 +4,7 @@ import {
   listParticipantsInfiniteOptions,
   removeParticipantMutation,
 } from 'space-service/tanstack-react-query';
-import { Avatar, UserLink } from '../ui/avatar.tsx';
+import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { showNotice } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
@@ -26,8 +26,7 @@ export function Participants({ space, isCreator }: { space: Space; isCreator: bo
       >
         {({ user }) => (
           <li key={user.user_id}>
-            <Avatar user={user} size={28} />
-            <UserLink user={user} />
+            <UserLink user={user} size={28} />
             {user.user_id === creator.user_id && <span className="badge">Creator</span>}
             {isCreator && user.user_id !== creator.user_id && (
               <Remove spaceId={space_id} user={user} />

@@ -5,7 +5,7 @@ import {
   undoRemovalMutation,
 } from 'space-service/tanstack-react-query';
 import { explain } from '../errors.ts';
-import { Avatar, UserLink } from '../ui/avatar.tsx';
+import { UserLink } from '../ui/avatar.tsx';
 import { showNotice } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 
@@ -19,8 +19,7 @@ export function Removals({ spaceId }: { spaceId: string }) {
       <Pages query={removals} noun="user" className="lines" skeleton={null} empty={null}>
         {({ user }) => (
           <li key={user.user_id}>
-            <Avatar user={user} size={28} />
-            <UserLink user={user} />
+            <UserLink user={user} size={28} />
             <Undo spaceId={spaceId} user={user} />
           </li>
         )}

@@ -41,7 +41,13 @@ export function ReportButton<Variables>(props: ReportButtonProps<Variables>) {
             </button>
           }
         >
-          <Field label="Reason" name="reason" rows={3} hint="What is wrong with it?" />
+          <Field
+            label="Reason"
+            name="reason"
+            rows={3}
+            hint="What is wrong with it?"
+            limit={{ max: 1000 }}
+          />
         </Form>
       )}
     </DialogButton>

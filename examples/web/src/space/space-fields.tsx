@@ -13,6 +13,7 @@ export function SpaceFields({ space }: { space?: Space }) {
         autoComplete="off"
         defaultValue={space?.title}
         hint="What is it about?"
+        limit={{ max: 120 }}
       />
       <Field
         label="Description"
@@ -20,6 +21,7 @@ export function SpaceFields({ space }: { space?: Space }) {
         rows={3}
         defaultValue={space?.description}
         hint="Who is welcome, and what to talk about. The search finds these words."
+        limit={{ max: 500 }}
       />
       <Field
         label="Tags"

@@ -73,16 +73,18 @@ function SpaceHeader({ space, shown }: { space: Space; shown: string }) {
           {quantity(participant_count, 'participant')}
         </p>
       </div>
-      {shown === 'about' ? (
-        <a className="narrow-only" href={addressOf('space', { id: space_id })}>
-          Messages
-        </a>
-      ) : (
-        <a className="narrow-only" href={addressOf('space', { id: space_id, view: 'about' })}>
-          <Icon name="info" />
-          <span className="visually-hidden">About this space</span>
-        </a>
-      )}
+      <a
+        className="button secondary small narrow-only"
+        href={addressOf('space', { id: space_id, view: shown === 'about' ? undefined : 'about' })}
+      >
+        {shown === 'about' ? (
+          'Messages'
+        ) : (
+          <>
+            <Icon name="people" /> About
+          </>
+        )}
+      </a>
     </header>
   );
 }

@@ -1,7 +1,7 @@
 import type { UserSummary } from 'space-service';
 import type { UnsentMessage } from 'space-service/tanstack-react-query';
 import { explain, isTemporary } from '../errors.ts';
-import { Avatar } from '../ui/avatar.tsx';
+import { UserLink } from '../ui/avatar.tsx';
 
 interface UnsentItemProps {
   message: UnsentMessage;
@@ -16,31 +16,28 @@ export function UnsentItem({ message, author, onSendAgain, onEdit }: UnsentItemP
   return (
     <li>
       <article className="message unsent" data-failed={!!error}>
-        <Avatar user={author} size={36} />
-        <div>
-          <p className="message-header">
-            <bdi className="user-link">{author.username}</bdi>{' '}
-            <span className="hint">{error ? 'Not sent' : 'Sending …'}</span>
-          </p>
-          <p className="text" dir="auto">
-            {text}
-          </p>
-          {!!error && (
-            <div role="alert" className="unsent-failure">
-              <p className="field-error">{explain(error)}</p>
-              <p className="buttons">
-                {isTemporary(error) && (
-                  <button type="button" className="secondary small" onClick={onSendAgain}>
-                    Send again
-                  </button>
-                )}
-                <button type="button" className="secondary small" onClick={onEdit}>
-                  Edit
+        <p className="message-header">
+          <UserLink user={author} size={36} />{' '}
+          <span className="hint">{error ? 'Not sent' : 'Sending …'}</span>
+        </p>
+        <p className="text" dir="auto">
+          {text}
+        </p>
+        {!!error && (
+          <div role="alert" className="unsent-failure">
+            <p className="field-error">{explain(error)}</p>
+            <p className="buttons">
+              {isTemporary(error) && (
+                <button type="button" className="secondary small" onClick={onSendAgain}>
+                  Send again
                 </button>
-              </p>
-            </div>
-          )}
-        </div>
+              )}
+              <button type="button" className="secondary small" onClick={onEdit}>
+                Edit
+              </button>
+            </p>
+          </div>
+        )}
       </article>
     </li>
   );

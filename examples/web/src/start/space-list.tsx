@@ -3,25 +3,23 @@ import { listSpacesOptions } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
+import { ORDERS, type Order } from './orders.ts';
 import { SpaceRow } from './space-row.tsx';
 
 const SHOWN = 6;
 
-interface SpaceListProps {
-  heading: string;
-  query: { sort: 'popular' | 'newest' };
-}
-
 /** The first public spaces in an order, with a link to all. */
-export function SpaceList({ heading, query }: SpaceListProps) {
-  const { data, error, refetch } = useQuery(listSpacesOptions({ query }));
+export function SpaceList({ sort }: { sort: Order }) {
+  const { name, hint } = ORDERS[sort];
+  const { data, error, refetch } = useQuery(listSpacesOptions({ query: { sort } }));
   return (
-    <section aria-label={`${heading} spaces`}>
+    <section aria-label={`${name} spaces`}>
       <header className="section-header">
-        <h2>{heading}</h2>
-        <a href={addressOf('spaces', query)}>
-          Show all<span className="visually-hidden"> {heading.toLowerCase()} spaces</span>
+        <h2>{name}</h2>
+        <a href={addressOf('spaces', { sort })}>
+          Show all<span className="visually-hidden"> {name.toLowerCase()} spaces</span>
         </a>
+        <p className="hint">{hint}</p>
       </header>
       {error && <Failure error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Skeletons count={SHOWN} className="row-skeleton" />}

@@ -9,9 +9,9 @@ export function SpaceRow({ space, badge }: { space: SearchResult; badge?: React.
     <li className="row">
       <SpaceTile space={space} />
       <div>
-        <h3 dir="auto">
+        <h3>
           <a className="row-title" href={addressOf('space', { id: space.space_id })}>
-            {space.title}
+            <bdi>{space.title}</bdi>
           </a>
           {space.visibility !== 'public' && (
             <span className="private">
@@ -22,8 +22,8 @@ export function SpaceRow({ space, badge }: { space: SearchResult; badge?: React.
           {badge}
         </h3>
         {space.description && (
-          <p className="description" dir="auto">
-            {space.description}
+          <p className="description">
+            <bdi>{space.description}</bdi>
           </p>
         )}
         <div className="meta">

@@ -4,6 +4,7 @@ import { Heading } from '../ui/heading.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { hasSameWords } from '../words.ts';
+import { ORDERS, type Order } from './orders.ts';
 import { SpaceRow } from './space-row.tsx';
 
 /** The service rejects longer texts. `SearchAPI` shortens them in the same way. */
@@ -15,11 +16,12 @@ export function Spaces({ parameters }: { parameters: URLSearchParams }) {
   const spaces = useInfiniteQuery(listSpacesInfiniteOptions({ query }));
   const other = spaces.data?.pages[0]?.answered_query;
   return (
-    <>
-      <header className="view-header">
+    <div className="column">
+      <header>
         <Heading
           title={`${titleOf(query)}${other ? ` or ${describeOther(query.q, other)}` : ''}`}
         />
+        {query.sort && <p className="hint">{ORDERS[query.sort].hint}</p>}
       </header>
       <h2 className="visually-hidden">Results</h2>
       <Pages
@@ -34,7 +36,7 @@ export function Spaces({ parameters }: { parameters: URLSearchParams }) {
       >
         {(space) => <SpaceRow key={space.space_id} space={space} />}
       </Pages>
-    </>
+    </div>
   );
 }
 
@@ -42,7 +44,7 @@ interface Query {
   tag?: string;
   q?: string;
   as_typed?: boolean;
-  sort?: 'popular' | 'newest';
+  sort?: Order;
 }
 
 function queryOf(parameters: URLSearchParams): Query {
@@ -54,10 +56,10 @@ function queryOf(parameters: URLSearchParams): Query {
   return { q, as_typed: parameters.has('as_typed') || undefined };
 }
 
-function titleOf({ tag, q, sort }: Query): string {
+function titleOf({ tag, q, sort = 'popular' }: Query): string {
   if (tag !== undefined) return `Spaces tagged “${tag}”`;
   if (q !== undefined) return `Spaces about “${q}”`;
-  return sort === 'newest' ? 'New spaces' : 'Popular spaces';
+  return `${ORDERS[sort].name} spaces`;
 }
 
 function describeOther(q = '', other: string): string {

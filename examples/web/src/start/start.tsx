@@ -10,25 +10,28 @@ import { RecentSpaces } from './your-spaces.tsx';
 export function Start({ parameters }: { parameters: URLSearchParams }) {
   const isSignedIn = useIsSignedIn();
   const query = parameters.get('q') ?? '';
+  const isSearching = query.trim() !== '';
   const isAsTyped = parameters.has('as_typed');
+  // Results and the spaces of a user are more important than a welcome.
+  const isWelcome = !isSearching && !isSignedIn;
   return (
     <div className="start">
       <section className="hero" aria-label="Search">
-        <Heading title="Find your space" />
-        <p>Rooms for one subject each. Read along, or join and write.</p>
+        <Heading title="Find your space" className={isWelcome ? undefined : 'visually-hidden'} />
+        {isWelcome && <p>Rooms for one subject each. Read along, or join and write.</p>}
         <SearchField query={query} isAsTyped={isAsTyped} />
         <TagSuggestions prefix={[...query.trim()].slice(0, 30).join('')} />
       </section>
-      {query.trim() === '' ? (
+      {isSearching ? (
+        <SearchResults query={query} isAsTyped={isAsTyped} />
+      ) : (
         <>
           {isSignedIn && <RecentSpaces />}
           <div className="columns">
-            <SpaceList heading="Popular" query={{ sort: 'popular' }} />
-            <SpaceList heading="New" query={{ sort: 'newest' }} />
+            <SpaceList sort="popular" />
+            <SpaceList sort="newest" />
           </div>
         </>
-      ) : (
-        <SearchResults query={query} isAsTyped={isAsTyped} />
       )}
     </div>
   );

@@ -1,21 +1,16 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import type { Participation } from 'space-service';
-import {
-  listParticipationsInfiniteOptions,
-  listParticipationsOptions,
-} from 'space-service/tanstack-react-query';
+import { listParticipationsInfiniteOptions } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
+import { REFRESH_MS, useRecentParticipations } from './participations.ts';
 import { SpaceRow, SpaceTile } from './space-row.tsx';
+import { Unread } from './unread.tsx';
 
 const SHOWN = 6;
-/** How often the numbers of unread messages are loaded again. */
-const REFRESH_MS = 30_000;
-/** The service counts at most as many. */
-const MAX_UNREAD = 100;
 
 /** All spaces in which the signed-in user participates. */
 export function YourSpaces() {
@@ -24,13 +19,8 @@ export function YourSpaces() {
     refetchInterval: REFRESH_MS,
   });
   return (
-    <>
-      <header className="view-header">
-        <Heading title="Your spaces" />
-        <a className="button" href={addressOf('new-space')}>
-          New space
-        </a>
-      </header>
+    <div className="column">
+      <Heading title="Your spaces" />
       <h2 className="visually-hidden">Joined</h2>
       <Pages
         query={participations}
@@ -47,16 +37,13 @@ export function YourSpaces() {
           <SpaceRow key={space.space_id} space={space} badge={<Unread count={unread_count} />} />
         )}
       </Pages>
-    </>
+    </div>
   );
 }
 
 /** Links to the first spaces of the signed-in user. */
 export function RecentSpaces() {
-  const { data, error, refetch } = useQuery({
-    ...listParticipationsOptions({ query: { sort: 'recent' } }),
-    refetchInterval: REFRESH_MS,
-  });
+  const { data, error, refetch } = useRecentParticipations();
   return (
     <section aria-label="Your spaces">
       <header className="section-header">
@@ -84,19 +71,11 @@ function Shortcut({ space, unread_count }: Participation) {
     <li>
       <a href={addressOf('space', { id: space.space_id })}>
         <SpaceTile space={space} />
-        <bdi>{space.title}</bdi>
+        <span>
+          <bdi>{space.title}</bdi>
+        </span>
         <Unread count={unread_count} />
       </a>
     </li>
-  );
-}
-
-function Unread({ count }: { count: number }) {
-  if (count === 0) return null;
-  return (
-    <span className="badge">
-      {count === MAX_UNREAD ? `${MAX_UNREAD}+` : count}
-      <span className="visually-hidden"> unread</span>
-    </span>
   );
 }

@@ -8,10 +8,11 @@ export function Avatar({ user, size }: { user: Picture; size: number }) {
   return <img className="avatar" src={user.profile_picture} alt="" width={size} height={size} />;
 }
 
-/** The name of a user, with a link to the profile. */
-export function UserLink({ user }: { user: UserSummary }) {
+/** The name of a user and, with a size, the avatar. Links to the profile. */
+export function UserLink({ user, size }: { user: UserSummary; size?: number }) {
   return (
     <a className="user-link" href={addressOf('user', { id: user.user_id })}>
+      {size && <Avatar user={user} size={size} />}
       <bdi>{user.username}</bdi>
     </a>
   );

@@ -1,6 +1,17 @@
-import { createContext, type ReactNode, useContext, useEffect, useId, useRef } from 'react';
+import {
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from 'react';
 import { fieldErrorsOf } from '../errors.ts';
+import { Counter, charactersLeft, type Limit } from './counter.tsx';
 import { FormFailure } from './explanation.tsx';
+
+type InputEvent = React.InputEvent<HTMLInputElement | HTMLTextAreaElement>;
 
 const FieldErrors = createContext<Record<string, string>>({});
 
@@ -69,15 +80,18 @@ interface FieldProps extends Omit<React.ComponentProps<'input'>, 'id'> {
   hint?: string;
   /** The number of lines of a text; by default, it has one line. */
   rows?: number;
+  limit?: Limit;
 }
 
-export function Field({ label, hint, rows, ...input }: FieldProps) {
+export function Field({ label, hint, rows, limit, ...input }: FieldProps) {
   const id = useId();
+  const [text, setText] = useState(String(input.defaultValue ?? ''));
   const message = useContext(FieldErrors)[input.name];
   const common = {
     id,
     'aria-invalid': message ? true : undefined,
-    'aria-describedby': `${id}-hint ${id}-error`,
+    'aria-describedby': `${id}-hint ${id}-counter ${id}-error`,
+    onInput: limit && ((event: InputEvent) => setText(event.currentTarget.value)),
   } as const;
   return (
     <div className="field">
@@ -96,6 +110,7 @@ export function Field({ label, hint, rows, ...input }: FieldProps) {
       <p id={`${id}-hint`} className="hint">
         {hint}
       </p>
+      {limit && <Counter id={`${id}-counter`} left={charactersLeft(text, limit)} max={limit.max} />}
       <p id={`${id}-error`} className="field-error">
         {message && (message.endsWith('.') ? message : `${label} ${message}.`)}
       </p>

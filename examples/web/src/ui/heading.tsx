@@ -1,12 +1,12 @@
 import { useEffect, useRef } from 'react';
-import { hasNavigated } from '../navigation.ts';
+import { hasNavigated, lastScrollPosition } from '../navigation.ts';
 
 /** The heading of a view. It gets the focus, so that keyboards and screen readers continue at a new view. */
 export function Heading({ title, className }: { title: string; className?: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (!hasNavigated()) return;
-    window.scrollTo(0, 0);
+    window.scrollTo(0, lastScrollPosition());
     heading.current?.focus({ preventScroll: true });
   }, []);
   useEffect(() => {

@@ -12,7 +12,6 @@ const PATHS = {
   search: 'M10.500 17a6.500 6.500 0 1 0 0-13 6.500 6.500 0 0 0 0 13Zm4.600-1.900L20 20',
   send: 'M4 12 20 4l-5 16-3.500-6.500Z',
   trash: 'M5 7h14M9 7V4h6v3m-8 0 1 13h8l1-13',
-  info: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Zm0-10v5m0-8.500v.100',
 };
 
 /** A decoration. Put its meaning as text next to it, visible or not. */
