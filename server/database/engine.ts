@@ -1,3 +1,4 @@
+import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Position } from '../pagination.ts';
 import type { Database, DatabaseTransaction, PublicSpaces } from './schema.ts';
 import type { WordIndex } from './word-index.ts';
@@ -161,14 +162,9 @@ export interface Indexer {
 }
 
 /** What the search index contains of a public space. */
-export interface IndexableSpace {
+export interface IndexableSpace extends Omit<SearchResult, 'creator' | 'visibility'> {
   pk: number;
-  space_id: string;
   creator_pk: number;
-  title: string;
-  description: string;
-  participant_count: number;
-  tags: readonly { tag_id: number; tag_name: string }[];
 }
 
 export type TaskName = 'eraseAccount' | 'eraseSpace';

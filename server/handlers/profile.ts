@@ -30,7 +30,7 @@ export function profileHandlers(context: Context) {
 
     changeBio: async (request, reply) => {
       await withNetworkLimit(rateLimits, 'change', request, () =>
-        changeBio(context, callerOf(request), request.body.bio),
+        changeBio(context, callerOf(request), request.body),
       );
       return reply.code(200).send({ message: 'Your bio has been changed.' });
     },

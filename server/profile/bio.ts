@@ -1,3 +1,4 @@
+import type { BioChange } from '../../generated/types.gen.ts';
 import { parseBio } from '../accounts/bio.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
@@ -11,9 +12,9 @@ import type { QuotaResources } from '../resources.ts';
 export async function changeBio(
   { engine, quotas }: QuotaResources,
   caller: Caller,
-  text: string,
+  change: BioChange,
 ): Promise<void> {
-  const bio = parseBio(text);
+  const bio = parseBio(change.bio);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');

@@ -3,6 +3,7 @@ import type { Caller } from '../auth/sessions.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources } from '../resources.ts';
+import { USER_COLUMNS } from '../users/user.ts';
 import { readStats } from './stats.ts';
 
 /**
@@ -15,16 +16,7 @@ export async function readProfile(
 ): Promise<Profile> {
   const row = await engine.db
     .selectFrom('users')
-    .select([
-      'user_id',
-      'username',
-      'email',
-      'bio',
-      'avatar',
-      'is_verified',
-      'created_at',
-      'updated_at',
-    ])
+    .select([...USER_COLUMNS, 'email', 'is_verified', 'updated_at'])
     .where('pk', '=', userPk)
     .where(isLiveUser('pk'))
     .executeTakeFirst();

@@ -156,7 +156,7 @@ function rowOf(space: IndexableSpace): Omit<PublicSpaces, 'revision'> {
     creator_pk: space.creator_pk,
     participant_count: space.participant_count,
     title_key: titleKey(space.title),
-    ...fragmentsOf(space, space.tags),
+    ...fragmentsOf(space),
   };
 }
 

@@ -23,8 +23,7 @@ interface IndexedValues {
 
 /** Returns the stored parts of the search result of a space. */
 export function fragmentsOf(
-  space: { space_id: string; title: string; description: string },
-  tags: readonly Tag[],
+  space: Omit<SearchResult, 'creator' | 'participant_count' | 'visibility'>,
 ): Fragments {
   const head = {
     space_id: space.space_id,
@@ -33,7 +32,7 @@ export function fragmentsOf(
     visibility: 'public',
   } satisfies Omit<SearchResult, 'creator' | 'participant_count' | 'tags'>;
   const tail = {
-    tags: tags.map(({ tag_id, tag_name }) => ({ tag_id, tag_name })),
+    tags: space.tags.map(({ tag_id, tag_name }) => ({ tag_id, tag_name })),
   } satisfies Pick<SearchResult, 'tags'>;
   return {
     head: `${JSON.stringify(head).slice(0, -1)},"creator":`,

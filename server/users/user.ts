@@ -15,6 +15,9 @@ export async function readUser(
   return { ...user, profile_picture: avatars.url(avatar) };
 }
 
+/** The columns of `User`. */
+export const USER_COLUMNS = ['user_id', 'username', 'bio', 'avatar', 'created_at'] as const;
+
 /**
  * Finds a user who is not suspended.
  * @throws DomainError `user_not_found`
@@ -22,7 +25,7 @@ export async function readUser(
 export async function findUser(db: Database, userId: string) {
   const row = await db
     .selectFrom('users')
-    .select(['pk', 'user_id', 'username', 'bio', 'avatar', 'created_at'])
+    .select(['pk', ...USER_COLUMNS])
     .where('user_id', '=', userId)
     .where('suspended_at', 'is', null)
     .executeTakeFirst();

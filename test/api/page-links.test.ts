@@ -107,13 +107,13 @@ describe('next_cursor', () => {
   });
 
   test.each(lists)('of $operationId is the cursor in Link, and null without Link', async (list) => {
-    const { user, values } = lister;
+    const { headers, values } = lister;
     const { url } = exampleRequest(list, values);
     const first = `${url}${url.includes('?') ? '&' : '?'}limit=1`;
     let path: string | undefined = first;
     let pages = 0;
     for (; path !== undefined; pages += 1) {
-      const { body, next } = await getPage(app, path, { headers: user.headers });
+      const { body, next } = await getPage(app, path, { headers });
       const cursor = next && new URL(next, app.url).searchParams.get('cursor');
       expect(body).toMatchObject({ items: [expect.anything()], next_cursor: cursor ?? null });
       path = body.next_cursor === null ? undefined : `${first}&cursor=${body.next_cursor}`;

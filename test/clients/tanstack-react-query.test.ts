@@ -17,9 +17,11 @@ import {
   listMessagesInfiniteOptions,
   listSpacesInfiniteOptions,
   putMessage,
+  STALE_AFTER,
   sendMessageMutation,
   updateSpaceMutation,
 } from '../../client/tanstack-react-query.ts';
+import { operations } from '../../server/contract.ts';
 import type { TestUser } from '../support/client.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
@@ -81,6 +83,18 @@ test('a failed query or mutation has an ApiError', async () => {
   await expect(queryClient.fetchQuery(getProfileOptions({ client: offline }))).rejects.toThrow(
     expect.objectContaining({ name: 'ApiError', status: null, code: null }),
   );
+});
+
+test('every query is stale after a mutation that does not change the session', () => {
+  const stale = Object.values(STALE_AFTER).flatMap((queries) => (queries === 'all' ? [] : queries));
+  const queries = operations.filter(({ method }) => method === 'GET');
+  const fresh = queries
+    .map(({ operationId }) => operationId)
+    .filter((id) => !stale.includes(id as never));
+  // Users download the current data whenever they want.
+  expect(fresh, 'add it to STALE_AFTER in client/tanstack-react-query.ts').toEqual([
+    'downloadAccountData',
+  ]);
 });
 
 test('a mutation makes exactly the lists that it changes stale', async () => {

@@ -7,13 +7,8 @@ import { openapi } from './openapi.ts';
 beforeAll(() => void vi.stubEnv(STATUSES_FOLDER, ''));
 afterAll(() => void vi.unstubAllEnvs());
 
-const user = {
-  user_id: 'ada',
-  username: 'ada',
-  bio: '',
-  profile_picture: 'http://127.0.0.1:3000/avatars/default.webp',
-  created_at: '2026-03-01T09:30:00.000Z',
-};
+const { example: user } =
+  openapi.paths['/api/users/{user_id}'].get.responses[200].content['application/json'];
 
 const request_id = '3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77';
 

@@ -688,6 +688,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
 
       await other.context().setOffline(true);
       await appears(other.getByText('You are offline.'));
+      // The message does not push the field out of the window.
+      expect(await other.evaluate(() => document.documentElement.scrollHeight)).toBe(720);
       await write(other, 'First from the cellar');
       await write(other, 'Second from the cellar');
       const unsent = messageOf(other, 'First from the cellar');

@@ -44,7 +44,11 @@ export function SiteHeader({ path, parameters }: Address) {
               <a href={addressOf('sign-in')} aria-current={currentIf('sign-in')}>
                 Sign in
               </a>
-              <a className="button" href={addressOf('sign-up')} aria-current={currentIf('sign-up')}>
+              <a
+                className="button small"
+                href={addressOf('sign-up')}
+                aria-current={currentIf('sign-up')}
+              >
                 Sign up
               </a>
             </>

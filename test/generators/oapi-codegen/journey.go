@@ -125,7 +125,7 @@ func main() {
 	reader := newClient(value(registered.JSON201, registered.Body).AccessToken)
 
 	// Create three spaces.
-	tag := "c/c++ " + run
+	tag := "c/c++ #1 50%? " + run
 	var titles, newestFirst []string
 	for number := 1; number <= 3; number++ {
 		creation := api.SpaceCreation{

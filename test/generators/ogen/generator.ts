@@ -1,17 +1,11 @@
-import { type Generator, go } from '../generator.ts';
+import type { Generator } from '../generator.ts';
+import { oapiCodegen } from '../oapi-codegen/generator.ts';
 import { pinnedVersion } from '../pinned-version.ts';
 
+/** Installed and compiled like oapi-codegen, from `go.mod`. */
 export const ogen: Generator = {
+  ...oapiCodegen,
   folder: import.meta.dirname,
   version: pinnedVersion(import.meta.dirname, 'go.mod', /github\.com\/ogen-go\/ogen v(\S+)/),
-  toolchains: [go],
-  async install({ run }) {
-    await run('go mod download');
-  },
   command: 'go tool ogen --target spaceservice --package spaceservice openapi.yaml',
-  async compile({ run }) {
-    await run('go vet ./...');
-    await run('go build -o journey .');
-  },
-  journey: './journey',
 };

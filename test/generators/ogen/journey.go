@@ -116,7 +116,7 @@ func main() {
 	reader := newClient(as[*api.SessionHeaders](anyone.Register(ctx, registration("reader"))).Response.AccessToken)
 
 	// Create three spaces.
-	tag := "c/c++ " + run
+	tag := "c/c++ #1 50%? " + run
 	var titles, newestFirst []string
 	for number := 1; number <= 3; number++ {
 		creation := api.SpaceCreation{

@@ -103,7 +103,7 @@ func main() {
 	reader := signedIn(value(client.AuthAPI.Register(anyone).Registration(registration("reader")).Execute()))
 
 	// Create three spaces.
-	tag := "c/c++ " + run
+	tag := "c/c++ #1 50%? " + run
 	var titles, newestFirst []string
 	for number := 1; number <= 3; number++ {
 		creation := *api.NewSpaceCreation(

@@ -121,7 +121,7 @@ final class Journey {
         ApiClient reader = client(auth.register(registration("reader")).getAccessToken());
 
         // Create three spaces.
-        String tag = "c/c++ " + RUN;
+        String tag = "c/c++ #1 50%? " + RUN;
         SpacesApi authorSpaces = new SpacesApi(author);
         List<String> titles = new ArrayList<>();
         List<String> newestFirst = new ArrayList<>();

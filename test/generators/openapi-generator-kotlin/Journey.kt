@@ -78,7 +78,7 @@ fun main() {
     val reader = auth.register(registration("reader"))
 
     // Create three spaces.
-    val tag = "c/c++ $run"
+    val tag = "c/c++ #1 50%? $run"
     val spaces =
         (1..3).map { number ->
             val creation =

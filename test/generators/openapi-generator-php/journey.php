@@ -115,7 +115,7 @@ $author = signedIn($authorSession);
 $reader = signedIn($auth->register(registration('reader')));
 
 // Create three spaces.
-$tag = 'c/c++ ' . RUN;
+$tag = 'c/c++ #1 50%? ' . RUN;
 $titles = [];
 $newestFirst = [];
 foreach ([1, 2, 3] as $number) {

@@ -78,7 +78,7 @@ author = client_of(author_session)
 reader = client_of(auth.register(registration("reader")))
 
 # Create three spaces.
-tag = f"c/c++ {RUN}"
+tag = f"c/c++ #1 50%? {RUN}"
 spaces: list[Space] = []
 for number in range(1, 4):
     creation = SpaceCreation(

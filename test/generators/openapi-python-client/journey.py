@@ -105,7 +105,7 @@ reader_session = expect(
 reader = signed_in(reader_session)
 
 # Create three spaces.
-tag = f"c/c++ {RUN}"
+tag = f"c/c++ #1 50%? {RUN}"
 spaces: list[Space] = []
 for number in range(1, 4):
     creation = SpaceCreation(

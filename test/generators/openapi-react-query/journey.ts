@@ -82,7 +82,7 @@ const readerSession = await register.mutateAsync({ body: registration('reader') 
 const reader = clientOf(readerSession.access_token);
 
 // Create three spaces.
-const tag = `c/c++ ${run}`;
+const tag = `c/c++ #1 50%? ${run}`;
 const titles = [];
 const newestFirst: string[] = [];
 const create = render(() => author.useMutation('post', '/api/spaces'));

@@ -67,7 +67,7 @@ const readerSession = expectData(
 const reader = clientOf(readerSession.access_token);
 
 // Create three spaces.
-const tag = `c/c++ ${run}`;
+const tag = `c/c++ #1 50%? ${run}`;
 const titles = [];
 const newestFirst: string[] = [];
 for (const number of [1, 2, 3]) {

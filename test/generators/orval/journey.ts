@@ -55,7 +55,7 @@ const readerSession = expectData(await api.register(registration('reader')), 201
 const reader = signedIn(readerSession);
 
 // Create three spaces.
-const tag = `c/c++ ${run}`;
+const tag = `c/c++ #1 50%? ${run}`;
 const titles = [];
 const newestFirst: string[] = [];
 for (const number of [1, 2, 3]) {

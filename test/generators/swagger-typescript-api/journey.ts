@@ -57,7 +57,7 @@ const readerSession = await expectData(anyone.register(registration('reader')), 
 const reader = signedIn(readerSession);
 
 // Create three spaces.
-const tag = `c/c++ ${run}`;
+const tag = `c/c++ #1 50%? ${run}`;
 const titles = [];
 const newestFirst: string[] = [];
 for (const number of [1, 2, 3]) {

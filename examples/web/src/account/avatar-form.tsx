@@ -25,6 +25,7 @@ export function AvatarForm() {
     <Form
       mutation={change}
       submit="Save avatar"
+      appearance="secondary"
       resets
       variables={(fields) => ({ body: { avatar: fields.get('avatar') as File } })}
       buttons={

@@ -12,6 +12,7 @@ export function BioForm({ bio }: { bio: string }) {
     <Form
       mutation={change}
       submit="Save bio"
+      appearance="secondary"
       variables={(fields) => ({ body: { bio: textOf(fields, 'bio') } })}
     >
       <Field

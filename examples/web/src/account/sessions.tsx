@@ -50,7 +50,7 @@ function SessionLine({ session }: { session: SessionSummary }) {
       ) : (
         <button
           type="button"
-          className="secondary"
+          className="secondary small"
           aria-label={`End the session that started ${started}`}
           onClick={() => end.mutate({ path: { session_id } })}
         >

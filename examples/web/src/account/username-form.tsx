@@ -14,6 +14,7 @@ export function UsernameForm({ username }: { username: string }) {
     <Form
       mutation={change}
       submit="Save username"
+      appearance="secondary"
       variables={(fields) => ({ body: { username: textOf(fields, 'username') } })}
     >
       <Field

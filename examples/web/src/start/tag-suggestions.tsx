@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { listTagsOptions } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 
-const MAX_TAGS = 10;
+const MAX_TAGS = 6;
 
 /** Links to the most used tags, or to those that begin with what has been typed. */
 export function TagSuggestions({ prefix }: { prefix: string }) {

@@ -35,7 +35,7 @@ export function Confirmation<Variables>(props: ConfirmationProps<Variables>) {
           }}
           variables={() => undefined}
           submit={confirm}
-          isDangerous
+          appearance="danger"
           cancel={
             <button
               type="button"

@@ -29,7 +29,8 @@ interface FormProps<Variables> {
   buttons?: ReactNode;
   /** A button before the others. A dialog without fields begins at it. */
   cancel?: ReactNode;
-  isDangerous?: boolean;
+  /** How the button that submits looks, if sending the form is not what the view is for. */
+  appearance?: 'secondary' | 'danger';
   /** Whether the fields become empty when the form has been sent. */
   resets?: boolean;
   children?: ReactNode;
@@ -37,7 +38,7 @@ interface FormProps<Variables> {
 
 /** A form that sends a mutation. It has `noValidate`: the service checks every field, so its rules are not repeated. */
 export function Form<Variables>(props: FormProps<Variables>) {
-  const { mutation, variables, submit, buttons, cancel, isDangerous, resets, children } = props;
+  const { mutation, variables, submit, buttons, cancel, appearance, resets, children } = props;
   const form = useRef<HTMLFormElement>(null);
   const errors = fieldErrorsOf(mutation.error);
   const hasField = (name: string) => form.current?.elements.namedItem(name);
@@ -64,7 +65,7 @@ export function Form<Variables>(props: FormProps<Variables>) {
       <FormFailure error={isAboutFields ? null : mutation.error} />
       <div className="buttons">
         {cancel}
-        <button type="submit" className={isDangerous ? 'danger' : undefined}>
+        <button type="submit" className={appearance}>
           {submit}
         </button>
         {buttons}

@@ -80,7 +80,7 @@ async fn main() -> Outcome<()> {
     );
 
     // Create three spaces. The tag has no space, because the client encodes it as + in paths.
-    let tag = format!("c/c++/{run}");
+    let tag = format!("c/c++/#1/50%?/{run}");
     let mut spaces = Vec::new();
     for number in 1..=3 {
         let creation = models::SpaceCreation::new(

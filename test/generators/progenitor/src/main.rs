@@ -99,7 +99,7 @@ async fn main() -> Outcome<()> {
     let reader = signed_in(&*anyone.register(&registration("reader")?).await?)?;
 
     // Create three spaces.
-    let tag = format!("c/c++ {run}");
+    let tag = format!("c/c++ #1 50%? {run}");
     let mut spaces = Vec::new();
     for number in 1..=3 {
         let title = format!("Хлеб {run} {number}");
