@@ -54,26 +54,14 @@ export interface IndexedDocument {
   words: { title: string[]; all: string[] };
 }
 
-/** Removals are applied first. Removed documents must have the same words as when they were added. */
-export interface DocumentChanges {
-  removed: readonly IndexedDocument[];
-  added: readonly IndexedDocument[];
-}
-
 /** The full-text index of public spaces. */
 export interface WordIndex {
   add(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
-  /** @param documents must have the same words as when they were added */
-  remove(db: Database, documents: readonly IndexedDocument[]): Promise<void>;
+  /** @param keys see `IndexedDocument.key` */
+  remove(db: Database, keys: readonly number[]): Promise<void>;
   /**
-   * Removes and adds any number of documents in large batches. The index may be incomplete until it returns.
-   * @param batches must not change a key in more than one batch, because an index may apply all removals first
-   */
-  changeMany(db: Database, batches: AsyncIterable<DocumentChanges>): Promise<void>;
-  /**
-   * Merges the index in one step, for fast searches after many additions. On SQLite, this also deletes the words of
-   * removed documents. Maintenance does not call it there, but merges in small steps. On PostgreSQL, this merges only
-   * recent changes, and maintenance calls it. Other transactions can change the index meanwhile.
+   * Merges the index in one step, for fast searches after many additions. This also deletes the words of removed
+   * documents. Maintenance does not call it, but merges in small steps.
    */
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */

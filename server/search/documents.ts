@@ -3,7 +3,7 @@ import type { Database, Engine, IndexableSpace, Indexer } from '../database/engi
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import type { PublicSpaces } from '../database/schema.ts';
-import type { DocumentChanges, IndexedDocument } from '../database/word-index.ts';
+import type { IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { documentKey, spacePkOf } from './order.ts';
 import { fragmentsOf, readFragments } from './results.ts';
@@ -63,8 +63,8 @@ export const indexer: Indexer = {
     const tagChanges: TagCountChanges = new Map();
     const { removed, added } = await replaceRows(db, spacePks, spaces, revision, tagChanges);
     await changeTagCounts(db, tagChanges);
-    if (removed.length > 0) await wordIndex.remove(db, removed);
-    if (added.length > 0) await wordIndex.add(db, added);
+    await wordIndex.remove(db, removed);
+    await wordIndex.add(db, added);
   },
 };
 
@@ -135,7 +135,7 @@ async function readPublicSpaces(
 /**
  * Replaces the rows of spaces, except in the word index.
  * @param tagChanges receives the changes to make with `changeTagCounts`
- * @returns the changes to make in the word index
+ * @returns the keys to remove from the word index, and the documents to add then
  */
 export async function replaceRows(
   db: Database,
@@ -143,7 +143,7 @@ export async function replaceRows(
   spaces: readonly IndexableSpace[],
   revision: (spacePk: number) => number,
   tagChanges: TagCountChanges,
-): Promise<DocumentChanges> {
+): Promise<{ removed: number[]; added: IndexedDocument[] }> {
   const removed = await deleteRows(db, spacePks, tagChanges);
   return { removed, added: await insertRows(db, spaces, revision, tagChanges) };
 }
@@ -200,24 +200,23 @@ const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db,
 
 /**
  * Removes spaces from the search index, except from the word index. Skips those that are not indexed.
- * @returns the documents to remove from the word index
+ * @returns the keys to remove from the word index
  */
 async function deleteRows(
   db: Database,
   spacePks: readonly number[],
   tagChanges: TagCountChanges,
-): Promise<IndexedDocument[]> {
+): Promise<number[]> {
   const deleted = await deleteDocuments(
     db,
     spacePks.map((pk) => ({ pk })),
   );
-  const indexed = deleted.map((row) => ({ key: row.key, values: readFragments(row) }));
-  const tagHits = indexed.flatMap(({ key, values }) =>
-    values.tags.map(({ tag_id }) => ({ tag_id, key })),
+  const tagHits = deleted.flatMap((row) =>
+    readFragments(row).tags.map(({ tag_id }) => ({ tag_id, key: row.key })),
   );
   await deleteTagHits(db, tagHits);
   addTagChanges(tagChanges, columnOf(tagHits, 'tag_id'), -1);
-  return indexed.map(({ key, values }) => documentOf(values, key));
+  return columnOf(deleted, 'key');
 }
 
 /**
@@ -263,7 +262,7 @@ export async function moveDocument(engine: Engine, db: Database, spacePk: number
       .where('tag_id', 'in', tags)
       .execute();
   }
-  await engine.wordIndex.remove(db, [documentOf(indexed, row.key)]);
+  await engine.wordIndex.remove(db, [row.key]);
   await engine.wordIndex.add(db, [documentOf(indexed, key)]);
 }
 
@@ -326,7 +325,7 @@ const enqueueErasures = prepareWriteMany({ space_pk: 'bigint' }, (db, rows) =>
 );
 
 /** Returns what the word index contains of a space. */
-export function documentOf(
+function documentOf(
   { title, description }: { title: string; description: string },
   key: number,
 ): IndexedDocument {

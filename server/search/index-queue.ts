@@ -1,6 +1,5 @@
 import type { Database, Engine, SearchIndex } from '../database/engine.ts';
-import { prepareWriteMany } from '../database/prepared.ts';
-import type { DocumentChanges } from '../database/word-index.ts';
+import { columnOf, prepareWriteMany } from '../database/prepared.ts';
 import { CURRENT_REVISION, indexer, replaceRows } from './documents.ts';
 import { documentKey } from './order.ts';
 import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
@@ -41,13 +40,27 @@ export async function indexQueuedSpaces(
   let spaces = 0;
   // Applied at the end, because most batches change the count of a frequent tag.
   const tagChanges: TagCountChanges = new Map();
-  await engine.wordIndex.changeMany(
-    db,
-    writeQueuedDocuments(db, tagChanges, (count) => {
-      spaces += count;
-      onProgress(spaces);
-    }),
-  );
+  for (let after = -1; ; ) {
+    const batch = await db
+      .selectFrom('spaces_to_index')
+      .select(['space_pk', 'key'])
+      .where('key', '>', after)
+      .orderBy('key')
+      .limit(INDEX_BATCH_SIZE)
+      .execute();
+    const last = batch.at(-1);
+    if (!last) break;
+    after = last.key as number;
+    const spacePks = columnOf(batch, 'space_pk');
+    const indexable = await indexer.readSpaces(db, spacePks);
+    const revision = () => CURRENT_REVISION;
+    const { removed, added } = await replaceRows(db, spacePks, indexable, revision, tagChanges);
+    await engine.wordIndex.remove(db, removed);
+    await engine.wordIndex.add(db, added);
+    spaces += batch.length;
+    onProgress(spaces);
+  }
+  await db.deleteFrom('spaces_to_index').execute();
   await changeTagCounts(db, tagChanges);
   return spaces;
 }
@@ -62,33 +75,6 @@ async function recordQueuedSpaces(
   return queued.length;
 }
 
-/** Yields the changes of the word index for all queued spaces, and empties the queue. */
-async function* writeQueuedDocuments(
-  db: Database,
-  tagChanges: TagCountChanges,
-  onBatch: (spaces: number) => void,
-): AsyncGenerator<DocumentChanges> {
-  // Rows are deleted only at the end. If each batch deleted its own, PostgreSQL could step over all of them to find the
-  // next batch.
-  for (let after = -1; ; ) {
-    const batch = await db
-      .selectFrom('spaces_to_index')
-      .select(['space_pk', 'key'])
-      .where('key', '>', after)
-      .orderBy('key')
-      .limit(INDEX_BATCH_SIZE)
-      .execute();
-    const last = batch.at(-1);
-    if (!last) break;
-    after = last.key as number;
-    const spacePks = batch.map(({ space_pk }) => space_pk);
-    const spaces = await indexer.readSpaces(db, spacePks);
-    yield await replaceRows(db, spacePks, spaces, () => CURRENT_REVISION, tagChanges);
-    onBatch(batch.length);
-  }
-  await db.deleteFrom('spaces_to_index').execute();
-}
-
 const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' }, (db, rows) =>
   db
     .insertInto('spaces_to_index')
@@ -101,20 +87,13 @@ const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' },
 /** Sets the keys of all queued spaces. They depend on the final participant counts. */
 async function computeQueuedKeys(db: Database): Promise<void> {
   for (let after = 0; ; ) {
-    // The limit is in the subquery, because PostgreSQL has no statistics about the new rows, and may join all of them.
     const batch = await db
-      .selectFrom((from) =>
-        from
-          .selectFrom('spaces_to_index')
-          .select('space_pk')
-          .where('space_pk', '>', after)
-          .orderBy('space_pk')
-          .limit(INDEX_BATCH_SIZE)
-          .as('queued'),
-      )
-      .innerJoin('spaces', 'spaces.pk', 'queued.space_pk')
+      .selectFrom('spaces_to_index')
+      .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .select(['space_pk', 'participant_count'])
+      .where('space_pk', '>', after)
       .orderBy('space_pk')
+      .limit(INDEX_BATCH_SIZE)
       .execute();
     const last = batch.at(-1);
     if (!last) return;

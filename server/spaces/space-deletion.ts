@@ -2,8 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId } from '../database/erased-rows.ts';
+import { columnOf } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
-import { documentOf, hideDocuments, moveDocument } from '../search/documents.ts';
+import { hideDocuments, moveDocument } from '../search/documents.ts';
 import { findOwnSpace } from './space-access.ts';
 import { deleteUnusedTags } from './tags.ts';
 
@@ -123,8 +124,7 @@ const spaceBatch = sql`SELECT space_pk FROM erased_spaces ORDER BY space_pk LIMI
 async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
   const batch = await trx
     .selectFrom('erased_spaces')
-    .innerJoin('spaces', 'spaces.pk', 'erased_spaces.space_pk')
-    .select(['key', 'title', 'description'])
+    .select('key')
     .where('key', 'is not', null)
     .$narrowType<{ key: number }>()
     .orderBy('key')
@@ -132,10 +132,7 @@ async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
     .execute();
   const last = batch.at(-1)?.key;
   if (!last) return false;
-  await engine.wordIndex.remove(
-    trx,
-    batch.map(({ key, ...space }) => documentOf(space, key)),
-  );
+  await engine.wordIndex.remove(trx, columnOf(batch, 'key'));
   await sql`DELETE FROM tag_hits WHERE (tag_id, key) IN (
     SELECT space_tags.tag_id, erased_spaces.key
     FROM erased_spaces JOIN space_tags ON space_tags.space_pk = erased_spaces.space_pk

@@ -80,7 +80,7 @@ async function readIndex({ wordIndex }: IndexEngine, db: Database) {
   };
   const terms: { term: string; documents: number }[] = [];
   for await (const term of wordIndex.terms(db)) terms.push(term);
-  // Without the terms of slices, which the index on PostgreSQL does not search.
+  // Without the many terms of slices, which `terms` contains.
   for (const { term } of terms.filter((each) => !each.term.startsWith('#'))) {
     for (const scope of ['all', 'title'] as const) {
       await read(term, false, scope);

@@ -26,16 +26,9 @@ export const wordIndex: WordIndex = {
     }
   },
 
-  async remove(db, documents) {
-    for (const { key } of documents) {
+  async remove(db, keys) {
+    for (const key of keys) {
       await db.executeQuery(CompiledQuery.raw(DELETE_DOCUMENT, [key]));
-    }
-  },
-
-  async changeMany(db, batches) {
-    for await (const { removed, added } of batches) {
-      await wordIndex.remove(db, removed);
-      await wordIndex.add(db, added);
     }
   },
 

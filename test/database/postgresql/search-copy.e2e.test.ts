@@ -448,6 +448,32 @@ describe('A copy', () => {
     await expect(searchIndex.read(async () => 'nothing')).rejects.toThrow('is being built');
   });
 
+  test('that is thousands of transactions behind is built in steps, and searches return 503 until then', async () => {
+    const databaseUrl = await server.createDatabase('behind');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    const user = await app.register('latecomer');
+    await createSpace(user, { title: 'Late' });
+    expect(await findTitles(app, 'late')).toEqual(['Late']);
+    await createSpace(user, { title: 'Later' });
+    await execute(
+      databaseUrl,
+      `DO $$ BEGIN
+        FOR i IN 1..5001 LOOP INSERT INTO search_changes (space_pk) VALUES (1000 + i); COMMIT; END LOOP;
+      END $$`,
+    );
+    expect((await app.fetch('/api/spaces/search?q=late')).status).toBe(503);
+    const copy = app.context.engine.searchIndex as SearchCopy;
+    await copy.prepare(
+      () => {},
+      () => {},
+    );
+    expect(await findTitles(app, 'late')).toEqual(['Late', 'Later']);
+    await assertConsistent(app.context.engine);
+  });
+
   test('still follows the log after a quiet hour, when its changes have been deleted', async () => {
     const databaseUrl = await server.createDatabase('quiet');
     await using app = await startApp(

@@ -290,7 +290,8 @@ export class SearchCopy implements SearchIndex {
 
   /**
    * Applies the changes since the state of the copy, and adds pending spaces.
-   * @returns false if another process has changed the copy meanwhile so that it must be read again
+   * @returns false if the state must be read again, because another process has changed the copy meanwhile, or because
+   *   there were so many changes that the copy must be built from here
    */
   async #apply(state: CopyState, pending: readonly number[]): Promise<boolean> {
     const lastSpacePk = await readLastSpacePk(this.db);
@@ -301,19 +302,23 @@ export class SearchCopy implements SearchIndex {
       const changes = await readLog(source, state.snapshot, large, lastSpacePk);
       const largeXids = new Set(large.map(({ xid }) => xid));
       const small = changes.filter(({ xid }) => !largeXids.has(xid));
-      const wanted = new Set([...pksOf(small, 'space_pk'), ...pending]);
+      const changed = pksOf(small, 'space_pk');
+      // Their texts may not fit into memory.
+      const postponed = changed.length > SPACES_PER_BATCH ? changed : [];
+      const wanted = new Set([...(postponed.length > 0 ? [] : changed), ...pending]);
       const others = pksOf(changes, 'space_pk').filter((pk) => !wanted.has(pk));
       const stillPublic = new Set((await selectPublic(source, toRows(others))).map(({ pk }) => pk));
       return {
         log,
         large,
         small,
+        postponed,
         wanted: [...wanted],
         removed: others.filter((pk) => !stillPublic.has(pk)),
         contents: await this.#readContents(source, [...wanted], pksOf(changes, 'user_pk')),
       };
     });
-    const { log, large, wanted, removed } = read;
+    const { log, large, postponed, wanted, removed } = read;
     const snapshot = parseSnapshot(log.snapshot);
     const isApplied = await transact(this.engine, async (index) => {
       const current = await readState(index);
@@ -326,10 +331,12 @@ export class SearchCopy implements SearchIndex {
       await insertSpaceChanges(index, marksOf(read.small));
       await this.#write(index, [...wanted, ...removed], read.contents);
       await insertPendingTransactions(index, large);
+      await insertPending(index, toSpacePks(postponed));
       await deletePending(index, toSpacePks([...wanted, ...removed]));
-      await writeState(index, { ...current, snapshot, bound: log.bound });
+      const isBuilding = current.isBuilding || postponed.length > 0;
+      await writeState(index, { ...current, snapshot, bound: log.bound, isBuilding });
       await sql`DELETE FROM space_changes WHERE xid <= ${log.bound}`.execute(index);
-      return true;
+      return postponed.length === 0;
     });
     if (isApplied) this.#refreshedAt = performance.now();
     return isApplied;
