@@ -5,6 +5,7 @@ import { interpretAsMeant, interpretAsTyped, requiredWords } from './interpretat
 import { findKeys } from './matching-keys.ts';
 import { ENOUGH_RESULTS, FIRST_RANK, MIN_WORDS_FOR_MORE_RESULTS, spacePkOf } from './order.ts';
 import { readRows } from './rows.ts';
+import { withCompounds } from './rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from './rules/fewer-words.ts';
 import { withRelatives } from './rules/relatives.ts';
 import { findSimilarTitleWords } from './rules/title-words.ts';
@@ -72,8 +73,8 @@ export async function climb(
 }
 
 /**
- * Yields the rungs of a query in the order of the results: the query as typed, the query that was probably meant, and
- * queries with fewer words.
+ * Yields the rungs of a query in the order of the results: the query as typed, with compounds of its words, the query
+ * that was probably meant, with relatives of its words, and queries with fewer words.
  * @param countHits returns the number of results of the rungs so far
  */
 async function* ladder(
@@ -84,6 +85,8 @@ async function* ladder(
 ): AsyncGenerator<Interpretation> {
   yield typed;
   if (search.isStrict) return;
+  const compounds = withCompounds(search.dictionary, requiredWords(typed.words, typed));
+  if (compounds) yield compounds;
   const required = requiredWords(search.words, typed);
   const titleWords = await findSimilarTitleWords(search, required, budget);
   const meant = interpretAsMeant(search.dictionary, required, titleWords);

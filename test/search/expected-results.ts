@@ -19,6 +19,7 @@ export interface Expected {
  */
 const OTHER_FORMS: Record<string, string[]> = { breads: ['bread'], ovens: ['oven'] };
 const RELATIVES: Record<string, string[]> = { kneader: ['knead'] };
+const COMPOUNDS: Record<string, string[]> = { rotform: ['brotform'] };
 const CORRECTIONS: Record<string, string[]> = {
   sourduogh: ['sourdough'],
   floour: ['flour'],
@@ -91,13 +92,18 @@ export function expectedResults(
     if (added.length > 0) expected.answeredQuery ??= text;
     expected.other.push(...added);
   };
-  if (isOther) add(meant, meant.length);
+  /** Adds the spaces that match one of the further forms, too. */
+  const addForms = (slots: Slot[], further: Record<string, string[]>) => {
+    const withForms = slots.map(({ texts, forms }): Slot => {
+      return { texts, forms: [...forms, ...texts.flatMap((text) => further[text] ?? [])] };
+    });
+    if (countFound() < 10) add(withForms, withForms.length);
+  };
   const countFound = () => expected.typed.length + expected.other.length;
+  if (kept.length <= 2) addForms(kept.map(asSlot), COMPOUNDS);
+  if (isOther && countFound() < 10) add(meant, meant.length);
   const before = countFound();
-  const related = base.map(({ texts, forms }): Slot => {
-    return { texts, forms: [...forms, ...texts.flatMap((text) => RELATIVES[text] ?? [])] };
-  });
-  if (before < 10) add(related, related.length);
+  addForms(base, RELATIVES);
   const byRelatives = countFound() - before;
 
   const rarestFirst = base

@@ -4,6 +4,7 @@ import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.ts';
 import type { Alternative } from '../../server/search/interpretation.ts';
 import { interpretAsMeant } from '../../server/search/interpretations.ts';
+import { withCompounds } from '../../server/search/rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from '../../server/search/rules/fewer-words.ts';
 import { findJoins } from '../../server/search/rules/joined-words.ts';
 import { inflectionsOf } from '../../server/search/rules/other-forms.ts';
@@ -372,6 +373,38 @@ describe('interpretAsMeant', () => {
         }
       }),
     );
+  });
+});
+
+describe('withCompounds', () => {
+  const compounds = (dictionary: Dictionary, ...words: string[]) =>
+    withCompounds(
+      dictionary,
+      words.map((word): Alternative => [[word], ['form']]),
+    )?.words;
+
+  test('finds the five most frequent words that end with a word', async () => {
+    const dictionary = await dictionaryOf({
+      aforage: 1,
+      bforage: 9,
+      cforage: 3,
+      dforage: 4,
+      eforage: 5,
+      fforage: 6,
+      forage: 7,
+      forages: 8,
+    });
+    expect(compounds(dictionary, 'forage', 'zuk')).toEqual([
+      [['forage'], ['form', 'bforage', 'fforage', 'eforage', 'dforage', 'cforage']],
+      [['zuk'], ['form']],
+    ]);
+  });
+
+  test('finds none for short words, more than two words, and unknown ones', async () => {
+    const dictionary = await dictionaryOf({ great: 9, localforage: 9 });
+    expect(compounds(dictionary, 'reat')).toBeUndefined();
+    expect(compounds(dictionary, 'forage', 'in', 'browsers')).toBeUndefined();
+    expect(compounds(dictionary, 'foragee')).toBeUndefined();
   });
 });
 
