@@ -104,7 +104,15 @@ export function expectedResults(
   if (isOther && countFound() < 10) add(meant, meant.length);
   const before = countFound();
   addForms(base, RELATIVES);
-  const byRelatives = countFound() - before;
+  const begun = base.map(({ texts, forms }): Slot => {
+    const beginnings = texts
+      .filter((text) => /^[a-z]{6,}$/.test(text))
+      .map((text) => text.slice(0, -2));
+    const isRare = (beginning: string) => documentsWithPrefix(dictionary, beginning) <= 1_000;
+    return { texts: [...texts, ...beginnings.filter(isRare)], forms };
+  });
+  if (countFound() < 10) add(begun, begun.length);
+  const byOthers = countFound() - before;
 
   const rarestFirst = base
     .map((slot, i) => {
@@ -121,7 +129,7 @@ export function expectedResults(
   const rarestFour = inQueryOrder(rarestFirst.slice(0, 4));
   for (let count = Math.min(rarestFour.length, base.length - 1); count >= 1; count -= 1) {
     const found = countFound();
-    if (found >= 10 || (count === 1 && found > byRelatives)) break;
+    if (found >= 10 || (count === 1 && found > byOthers)) break;
     if (count === 1) add(rarestFirst.slice(0, 1), 1);
     else add(rarestFour, count, names);
   }
