@@ -20,7 +20,10 @@ export interface List {
   /** The keys of the spaces of all rungs but the last one, which are fewer than `ENOUGH_RESULTS`. */
   head: readonly number[];
   last: Interpretation;
-  /** What users see: the first interpretation besides the typed one that added spaces or may do so; empty if none. */
+  /**
+   * What users see: the first interpretation with other words than the typed one that added spaces or may do so; empty if
+   * none.
+   */
   answeredQuery: string;
 }
 
@@ -43,6 +46,7 @@ export async function climb(
 ): Promise<RungRead & { list: List }> {
   const { dictionary, query, words, isStrict } = search;
   const typed = interpretAsTyped(dictionary, query, words, isStrict);
+  const typedWords = interpret('typed', typed.words).text;
   let list: List = { head: [], last: typed, answeredQuery: '' };
   let answered = '';
   let resumeAfter: number | null = null;
@@ -60,7 +64,8 @@ export async function climb(
     // results. If nothing has, the query as typed has priority.
     const isTypedSpent = list.last === typed && resumeAfter !== null;
     if (isEmpty && (read.resumeAfter === null || isTypedSpent)) continue;
-    list = { head, last, answeredQuery: last === typed ? '' : answered || last.text };
+    const isOther = last !== typed && last.text !== typedWords;
+    list = { head, last, answeredQuery: answered || (isOther ? last.text : '') };
     resumeAfter = read.resumeAfter;
     if (isEmpty) continue;
     answered = list.answeredQuery;

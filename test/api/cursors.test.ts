@@ -2,8 +2,6 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Space } from '../../generated/types.gen.ts';
 import { operations } from '../../server/contract.ts';
 import { startApp } from '../support/app.ts';
-import { waitForDictionary } from '../support/dictionary.ts';
-import type { TestUser } from '../support/client.ts';
 import { createLists } from '../support/lists.ts';
 import { itemsOf, nextPage } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';

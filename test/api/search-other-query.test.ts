@@ -110,11 +110,15 @@ describe('Another query', () => {
   });
 
   test('prefers the more frequent of two corrections with equally many edits', async () => {
-    expect((await search('boets')).found).toEqual(['Boats', 'Boats of the world']);
+    // Words of titles that are as similar match, too.
+    expect(await search('boets')).toEqual({
+      found: ['Boats', 'Boots', 'Boats of the world'],
+      answered: 'boats',
+    });
     await create('Boots again', 3);
     await waitForDictionary(app);
     expect(await search('boets')).toEqual({
-      found: ['Boots', 'Boots again', 'Boots again', 'Boots again'],
+      found: ['Boots', 'Boots again', 'Boots again', 'Boots again', 'Boats of the world', 'Boats'],
       answered: 'boots',
     });
     // In a query of several words, several corrections are alternatives.
@@ -125,7 +129,8 @@ describe('Another query', () => {
     await create('My kettel');
     await create('Kettle', 19);
     await waitForDictionary(app);
-    const few = { found: ['My kettel'], answered: null };
+    // Not corrected, but these words begin alike.
+    const few = { found: ['My kettel', ...Array(19).fill('Kettle')], answered: null };
     expect([await search('kettel'), await search('kettel')]).toEqual([few, few]);
     await create('Kettle');
     await waitForDictionary(app);

@@ -25,48 +25,6 @@ describe('getUser', () => {
     expect(expected).toMatchObject({ user_id: ann.userId, username: 'ann' });
     for (const reader of [ann, ben]) expect(await getUser(reader, ann.userId)).toEqual(expected);
   });
-<<<<<<< HEAD
-
-  test('returns a new username, bio and avatar immediately', async () => {
-    const { client } = await app.register('zoe');
-    const { data: profile } = await api.getProfile({ client, throwOnError: true });
-    const before = await getUser(ben, profile.user_id);
-    await api.changeUsername({ client, body: { username: 'Zoë.2' }, throwOnError: true });
-    await api.changeBio({ client, body: { bio: 'Two\nlines, "quoted".' }, throwOnError: true });
-    const avatarUrl = await uploadAvatar({ client });
-    expect(await getUser(ben, profile.user_id)).toEqual({
-      ...before,
-      username: 'Zoë.2',
-      bio: 'Two\nlines, "quoted".',
-      profile_picture: avatarUrl,
-    });
-  });
-
-  test('returns 404 after the account has been deleted', async () => {
-    const user = await app.register();
-    await api.deleteAccount({ client: user.client, throwOnError: true });
-    const call = api.getUser({ client: ben.client, path: { user_id: user.userId } });
-    expect(await getError(call)).toBe('404 user_not_found');
-  });
-
-  test.each([
-    ['an unknown id', 'a'.repeat(64), '404 user_not_found'],
-    ['a username', 'ann', '404 user_not_found'],
-    ['an email address', 'ann@example.com', '400 invalid_request'],
-    ['an id of 65 characters', 'a'.repeat(65), '400 invalid_request'],
-    ['an id with a space', 'no id', '400 invalid_request'],
-  ])('rejects %s', async (_, user_id, expected) => {
-    expect(await getError(api.getUser({ client: ben.client, path: { user_id } }))).toBe(expected);
-  });
-
-  test('requires a valid token', async () => {
-    const path = { user_id: ann.userId };
-    for (const client of [app.client(), app.client('not-a-token')]) {
-      expect(await getError(api.getUser({ client, path }))).toBe('401 unauthenticated');
-    }
-  });
-=======
->>>>>>> f-work
 });
 
 describe('listUserSpaces', () => {
