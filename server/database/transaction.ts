@@ -79,14 +79,6 @@ export function readSnapshot<T>(db: Database, work: Work<T>): Promise<T> {
   );
 }
 
-/** Runs `work` on one connection, without a transaction. As in a transaction, queries on the database itself throw. */
-export function onConnection<T>(
-  db: Database,
-  work: (connection: Database) => Promise<T>,
-): Promise<T> {
-  return enterTransaction(() => db.connection().execute(work));
-}
-
 /** @throws if the caller is in a transaction, because it could wait forever for a second connection */
 async function enterTransaction<T>(work: () => Promise<T>): Promise<T> {
   claimConnection();

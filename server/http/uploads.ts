@@ -11,7 +11,7 @@ export const MAX_AVATAR_BYTES = 5 * 1024 * 1024;
 const MAX_FORM_OVERHEAD_BYTES = 64 * 1024;
 
 /** Maximum size of the request body: the avatar and the form around it. */
-export const MAX_UPLOAD_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
+const MAX_UPLOAD_BYTES = MAX_AVATAR_BYTES + MAX_FORM_OVERHEAD_BYTES;
 
 /** Maximum size of all uploads of this process together, from their first byte until they have been processed. */
 export const MAX_PENDING_BYTES = 128 * 1024 * 1024;

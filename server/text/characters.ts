@@ -8,7 +8,7 @@ export function isStorable(text: string): boolean {
 }
 
 /** Returns whether a text consists only of white space and other invisible (default-ignorable) characters. */
-export function isBlank(text: string): boolean {
+function isBlank(text: string): boolean {
   return !/[^\s\p{DI}]/v.test(text);
 }
 
@@ -18,7 +18,7 @@ export const CONTROLS = /\p{Cc}/v;
 export const CONTROLS_EXCEPT_LINE_FEED = /[\p{Cc}--\n]/v;
 
 /** Control characters, which include line breaks, and Unicode's line and paragraph separators. */
-export const CONTROLS_AND_LINE_SEPARATORS = /[\p{Cc}\u2028\u2029]/v;
+const CONTROLS_AND_LINE_SEPARATORS = /[\p{Cc}\u2028\u2029]/v;
 
 const CONTROLS_EXCEPT_LINE_BREAKS_AND_TABS = /[\p{Cc}--[\n\r\t]]/v;
 

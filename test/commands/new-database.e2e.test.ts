@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ada } from '../import-export/records.ts';
-import { runProgram, startProgram } from '../support/commands.ts';
+import { runCommand, runProgram, startProgram } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
 
@@ -26,7 +26,7 @@ describe('A new database', () => {
       await expect.poll(() => existsSync(file), { interval: 1 }).toBe(true);
       await sleep(delay);
       await interrupted.kill();
-      const retried = await runProgram('import', ['-'], { DATA_DIR }, lines);
+      const retried = await runCommand('import', ['-'], { DATA_DIR }, lines);
       expect(retried, `after ${delay} ms`).toMatchObject({ code: 0, stderr: '' });
     }
   });

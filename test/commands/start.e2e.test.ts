@@ -7,7 +7,7 @@ import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { openDatabase } from '../../server/database/open.ts';
-import { runProgram, startProgram } from '../support/commands.ts';
+import { runCommand, runProgram, startProgram } from '../support/commands.ts';
 import { damageTable } from '../support/damage.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { withDatabase } from '../support/integrity.ts';
@@ -110,7 +110,11 @@ describe('npm start', () => {
       createFile(file);
       const before = await readFile(file);
       const PORT = String(await freePort());
-      const { code, stderr } = await runMain({ DATA_DIR, PORT });
+      const { code, stderr } = await runCommand('start', [], {
+        DATA_DIR,
+        PORT,
+        LOG_LEVEL: 'silent',
+      });
       expect(code).toBe(EX_CONFIG);
       expect(stderr).toMatch(message);
       expect(stderr.trim().split('\n')).toHaveLength(1);
@@ -146,7 +150,9 @@ describe('npm start', () => {
     [{ DATA_DIR: '/dev/null/a' }, /^DATA_DIR=\/dev\/null\/a cannot be created\. .*ENOTDIR/],
   ])('rejects %j with one line', async (settings, message) => {
     const PORT = String(await freePort());
-    const { code, stderr } = await runMain({ PORT, ...settings });
+    const DATA_DIR = join(folder, PORT);
+    const all = { DATA_DIR, PORT, LOG_LEVEL: 'silent', ...settings };
+    const { code, stderr } = await runCommand('start', [], all);
     expect(code).toBe(EX_CONFIG);
     expect(stderr).toMatch(message);
     expect(stderr.trim().split('\n')).toHaveLength(1);

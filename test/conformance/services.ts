@@ -41,7 +41,7 @@ export async function startServices(
  * Builds both dictionaries from the current spaces. Does not wait for maintenance, which can pause for more than a
  * minute after a refresh on a busy machine.
  */
-export async function refreshDictionaries({
+async function refreshDictionaries({
   sqlite,
   postgresql,
 }: Pick<Services, 'sqlite' | 'postgresql'>): Promise<void> {

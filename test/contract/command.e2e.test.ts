@@ -1,14 +1,22 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { runCommand } from '../../verification/command.ts';
 import { startApp } from '../support/app.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
-import { startProcess } from '../support/processes.ts';
 
-const contractCheck = (...args: string[]) =>
-  startProcess(process.execPath, ['verification/main.ts', ...args]).result;
+/** Runs the command in this process. */
+async function contractCheck(...args: string[]) {
+  const output = vi.spyOn(console, 'log').mockReturnValue();
+  const errors = vi.spyOn(console, 'error').mockReturnValue();
+  const code = await runCommand({ name: 'space-service-contract' }, args);
+  const textOf = ({ mock }: typeof output) => mock.calls.map(([line]) => `${line}\n`).join('');
+  const result = { code, stdout: textOf(output), stderr: textOf(errors) };
+  vi.restoreAllMocks();
+  return result;
+}
 
 test('--help explains the options', async () => {
   const { code, stdout } = await contractCheck('--help');

@@ -69,23 +69,13 @@ function isLostConnection(error: unknown): boolean {
 }
 
 /** Returns whether a query has waited too long for a connection because all are in use. */
-export function isPoolExhausted(error: unknown): boolean {
+function isPoolExhausted(error: unknown): boolean {
   return error instanceof Error && error.message === 'timeout exceeded when trying to connect';
-}
-
-/** Returns whether a table, a column or the database does not exist. */
-export function isMissingSchema(error: unknown): boolean {
-  return /^(42P01|42703|3D000)$/.test(codeOf(error));
 }
 
 /** Returns whether a relation, function, type or other object that a statement creates already exists. */
 export function isDuplicateObject(error: unknown): boolean {
   return /^(42P07|42723|42710)$/.test(codeOf(error));
-}
-
-/** Returns whether the user name or the password is wrong, or the user may not read a table. */
-export function isDenied(error: unknown): boolean {
-  return /^(28...|42501)$/.test(codeOf(error));
 }
 
 /** Creates an error like PostgreSQL's own for a statement that takes too long. */
