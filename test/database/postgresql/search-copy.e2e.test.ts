@@ -3,6 +3,7 @@ import {
   copyFileSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
@@ -11,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Engine } from '../../../server/database/engine.ts';
 import { prepareCopy } from '../../../server/database/postgresql/search-copy/copy-file.ts';
@@ -434,6 +435,41 @@ describe('A copy', () => {
     expect(await findTitles(app, 'tuned')).toEqual(['Tuned viol', 'Tuned lute', 'Tuned oboe']);
     await assertConsistent(app.context.engine);
   });
+
+  test('that is deleted gives its space back after a minute', async () => {
+    const databaseUrl = await server.createDatabase('freed');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    const copy = app.context.engine.searchIndex as SearchCopy;
+    const { file } = copy;
+    const countOpen = () => openFiles().filter((each) => each.startsWith(file)).length;
+    expect(countOpen()).toBeGreaterThan(0);
+    unlinkSync(file);
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      prepareCopy(folder(app), indexer.version, () => {});
+      expect(copy.file).not.toBe(file);
+      expect(countOpen()).toBeGreaterThan(0);
+      await vi.advanceTimersByTimeAsync(60_000);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(countOpen()).toBe(0);
+  });
+
+  /** The paths of the open files of this process. */
+  function openFiles(): string[] {
+    return readdirSync('/proc/self/fd').flatMap((fd) => {
+      try {
+        return [readlinkSync(`/proc/self/fd/${fd}`)];
+      } catch {
+        // Closed meanwhile, like the listed folder itself.
+        return [];
+      }
+    });
+  }
 
   test('that is replaced after it was updated for a search is not read before it is built', async () => {
     const databaseUrl = await server.createDatabase('replaced');
