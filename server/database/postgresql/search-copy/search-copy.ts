@@ -327,8 +327,8 @@ export class SearchCopy implements SearchIndex {
       // Another process was faster. Without a later change, the pending spaces are as they were read.
       const isShown = includes(current.snapshot, snapshot);
       if (isShown && (pending.length === 0 || !includes(snapshot, current.snapshot))) return true;
-      // It may have added spaces after `lastSpacePk`.
-      if (large.length > 0 && !includes(state.snapshot, current.snapshot)) return false;
+      // Large transactions could have removed spaces that it has added meanwhile, also without another snapshot.
+      if (large.length > 0 && (await readLastSpacePk(index)) > lastSpacePk) return false;
       await insertSpaceChanges(index, marksOf(read.small));
       await this.#write(index, [...wanted, ...removed], read.contents);
       await insertPendingTransactions(index, large);
