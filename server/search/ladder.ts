@@ -5,6 +5,8 @@ import { interpretAsMeant, interpretAsTyped, requiredWords } from './interpretat
 import { findKeys } from './matching-keys.ts';
 import { ENOUGH_RESULTS, FIRST_RANK, MIN_WORDS_FOR_MORE_RESULTS, spacePkOf } from './order.ts';
 import { readRows } from './rows.ts';
+import { withBeginnings } from './rules/beginnings.ts';
+import { withCompounds } from './rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from './rules/fewer-words.ts';
 import { withRelatives } from './rules/relatives.ts';
 import { findSimilarTitleWords } from './rules/title-words.ts';
@@ -72,8 +74,8 @@ export async function climb(
 }
 
 /**
- * Yields the rungs of a query in the order of the results: the query as typed, the query that was probably meant, and
- * queries with fewer words.
+ * Yields the rungs of a query in the order of the results: the query as typed, with compounds of its words, the query
+ * that was probably meant, with relatives of its words, with words that begin alike, and queries with fewer words.
  * @param countHits returns the number of results of the rungs so far
  */
 async function* ladder(
@@ -84,6 +86,8 @@ async function* ladder(
 ): AsyncGenerator<Interpretation> {
   yield typed;
   if (search.isStrict) return;
+  const compounds = withCompounds(search.dictionary, requiredWords(typed.words, typed));
+  if (compounds) yield compounds;
   const required = requiredWords(search.words, typed);
   const titleWords = await findSimilarTitleWords(search, required, budget);
   const meant = interpretAsMeant(search.dictionary, required, titleWords);
@@ -92,9 +96,11 @@ async function* ladder(
   const before = countHits();
   const related = withRelatives(search.dictionary, base);
   if (related) yield related;
-  // A single word says about as much as relatives.
-  const relatives = countHits() - before;
-  const minWords = () => (countHits() > relatives ? MIN_WORDS_FOR_MORE_RESULTS : 1);
+  const begun = withBeginnings(search.dictionary, base);
+  if (begun) yield begun;
+  // A single word as typed says about as much as others like it.
+  const similar = countHits() - before;
+  const minWords = () => (countHits() > similar ? MIN_WORDS_FOR_MORE_RESULTS : 1);
   // Shorter queries have no fewer words to try.
   if (base.length <= minWords()) return;
   const documents: number[] = [];

@@ -45,23 +45,6 @@ describe('The deletion of an account', () => {
     expect(again.error).toMatchObject({ status: 401, code: 'credentials_incorrect' });
   });
 
-  test.each([
-    ['no type and no body', {}],
-    ['the type application/json and no body', { headers: { 'content-type': 'application/json' } }],
-    ['another type and no body', { headers: { 'content-type': 'text/plain' } }],
-    ['a malformed body', { headers: { 'content-type': 'application/json' }, body: '{' }],
-  ])('is accepted from a request with %s', async (_, init: RequestInit) => {
-    const user = await app.register();
-    const headers = { ...user.headers, ...init.headers };
-    const response = await app.fetch('/api/profile/account', {
-      ...init,
-      method: 'DELETE',
-      headers,
-    });
-    expect(response.status).toBe(200);
-    expect((await api.getProfile({ client: user.client })).response?.status).toBe(401);
-  });
-
   test('makes its username, confusable usernames and its email address available again', async () => {
     const user = await app.register('milan');
     await deleteAccount(user);

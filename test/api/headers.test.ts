@@ -168,18 +168,4 @@ describe('Cache-Control', () => {
     const path = await createSpace(alice, { visibility: 'private' });
     expect(cacheControl((await api.getSpace({ client, path })).response)).toBe('no-store');
   });
-
-  test.each(['/api/profile/me', '/api/nowhere', '/api/%FF', '/api/spaces/none', '/avatars/none'])(
-    'is no-store for the error at %s',
-    async (path) => {
-      const response = await app.fetch(path);
-      expect(response.status).toBeGreaterThanOrEqual(400);
-      expect(cacheControl(response)).toBe('no-store');
-    },
-  );
-
-  test('is absent from public responses', async () => {
-    const { response } = await api.searchSpaces({ client: app.client(), query: { q: 'tea' } });
-    expect(cacheControl(response)).toBeNull();
-  });
 });

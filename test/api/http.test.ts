@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestUser } from '../support/client.ts';
-import { head, openRaw, sendRaw, validateRaw } from '../support/raw.ts';
+import { head, openRaw, sendRaw } from '../support/raw.ts';
 import { recordLog } from '../support/record-log.ts';
 import { useApp } from '../support/use-app.ts';
 import { problemOf, UUID } from './raw-problem.ts';
@@ -93,15 +93,6 @@ describe('The server', () => {
       detail: 'The request line and headers are larger than 16,384 bytes.',
     });
   });
-
-  test.each(['/api/spaces/search?q=', '/api/spaces/tag/'])(
-    'rejects a URL of 16,384 bytes as the contract declares: %s',
-    async (path) => {
-      const url = path.padEnd(16_384, 'x');
-      const response = validateRaw('GET', app.url + url, await sendRaw(app.url, head('GET', url)));
-      expect(response.status).toBe(431);
-    },
-  );
 
   test('accepts a path of 15,000 bytes', async () => {
     const response = await sendRaw(app.url, head('GET', `/api/spaces/tag/${'x'.repeat(15_000)}`));

@@ -1,7 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Message, MessagePage, Problem, Space } from '../../generated/types.gen.ts';
-import { uploadAvatar } from '../support/avatar.ts';
+import type { Message, MessagePage, Space } from '../../generated/types.gen.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
@@ -113,14 +112,6 @@ describe('sendMessage', () => {
     await sendMessage(ben, space, 'hello');
     expect(texts(await list(ann))).toEqual(['hello']);
   });
-
-  test('rejects unknown and malformed space ids', async () => {
-    const sendError = (space_id: string) =>
-      getError(api.sendMessage({ client: ann.client, body: { space_id, text: 'hello' } }));
-    expect(await sendError('no-space')).toBe('404 space_not_found');
-    expect(await sendError('no space')).toBe('400 invalid_request');
-    expect(await sendError('a'.repeat(65))).toBe('400 invalid_request');
-  });
 });
 
 describe('listMessages', () => {
@@ -185,60 +176,6 @@ describe('listMessages', () => {
       const rest = await readPages<Message>(app, nextPage(first) as string);
       expect([...texts(page), ...rest.flatMap(texts)]).toEqual(sent);
     });
-  });
-
-  test.each(['', '?space_id=', '?space_id=no%20id', '?space_id=a&space_id=b', '?space_id[]=a'])(
-    'rejects the query string %j',
-    async (query) => {
-      const response = await app.fetch(`/api/messages${query}`);
-      expect(response.status).toBe(400);
-      const { errors } = (await response.json()) as Problem;
-      expect(new Set(errors.map(({ pointer }) => pointer))).toEqual(new Set(['?space_id']));
-    },
-  );
-
-  test.each(['0', '101', '-1', '1.5', 'many', ''])('rejects the limit %j', async (limit) => {
-    const response = await app.fetch(`/api/messages?space_id=${space.space_id}&limit=${limit}`);
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ errors: [{ pointer: '?limit' }] });
-  });
-
-  test('returns messages to everyone in a public space, and to participants only in a private one', async () => {
-    await sendMessage(ben, space, 'hello');
-    for (const reader of [ann, ben, carl, stranger]) expect(await list(reader)).toHaveLength(1);
-    await makePrivate();
-    for (const reader of [ann, ben]) expect(await list(reader)).toHaveLength(1);
-    await leave(ben);
-    for (const { client } of [ben, carl, stranger]) {
-      const query = { space_id: space.space_id };
-      expect(await getError(api.listMessages({ client, query }))).toBe('404 space_not_found');
-    }
-  });
-
-  test('rejects an invalid token, although a token is optional', async () => {
-    const query = { space_id: space.space_id };
-    const call = api.listMessages({ client: app.client('not-a-token'), query });
-    expect(await getError(call)).toBe('401 unauthenticated');
-  });
-
-  test('returns an author’s new username and avatar immediately', async () => {
-    const author = await app.register('zoe');
-    await joinSpace(author, space);
-    const message = await sendMessage(author, space, 'hello');
-    const avatarUrl = await uploadAvatar(author);
-    await api.changeUsername({ client: author.client, body: { username: 'Zoë.2' } });
-    const changed = {
-      ...message,
-      author: {
-        user_id: author.userId,
-        username: 'Zoë.2',
-        profile_picture: avatarUrl,
-      },
-    };
-    expect(avatarUrl).not.toBe(message.author.profile_picture);
-    expect(await list(stranger)).toEqual([changed]);
-    const appreciated = { ...changed, appreciation_count: 1, is_appreciated: true };
-    expect(await appreciate(ann, message)).toEqual(appreciated);
   });
 });
 
@@ -338,29 +275,11 @@ describe('appreciateMessage and withdrawAppreciation', () => {
     expect((await appreciate(carl, message)).appreciation_count).toBe(2);
   });
 
-  test('change nothing if the withdrawn appreciation does not exist', async () => {
-    await appreciate(ann, message);
-    expect(await withdraw(carl, message)).toEqual({ ...message, appreciation_count: 1 });
-    expect(await withdraw(ben, message)).toEqual({ ...message, appreciation_count: 1 });
-  });
-
   test('reject an appreciation of the caller’s own message', async () => {
     const path = { message_id: message.message_id };
     const call = api.appreciateMessage({ client: ben.client, path });
     expect(await getError(call)).toBe('403 own_message');
     expect(await list(ben)).toEqual([message]);
-  });
-
-  test('reject callers who cannot read the message', async () => {
-    await appreciate(carl, message);
-    await makePrivate();
-    const path = { message_id: message.message_id };
-    const { client } = carl;
-    expect(await getError(api.appreciateMessage({ client, path }))).toBe('404 message_not_found');
-    expect(await getError(api.withdrawAppreciation({ client, path }))).toBe(
-      '404 message_not_found',
-    );
-    expect(await list(ann)).toEqual([{ ...message, appreciation_count: 1 }]);
   });
 
   test('change the count of one message only', async () => {
@@ -371,37 +290,4 @@ describe('appreciateMessage and withdrawAppreciation', () => {
     await withdraw(ann, message);
     expect(await list(ann)).toEqual([appreciated, message]);
   });
-});
-
-test.each([
-  ['no-message', '404 message_not_found'],
-  ['a'.repeat(64), '404 message_not_found'],
-  ['a'.repeat(65), '400 invalid_request'],
-  ['no id', '400 invalid_request'],
-  ['%', '400 invalid_request'],
-])('operations on the message id %j return %s', async (id, expected) => {
-  const { client } = ann;
-  const path = { message_id: id };
-  for (const call of [
-    api.deleteMessage({ client, path }),
-    api.appreciateMessage({ client, path }),
-    api.withdrawAppreciation({ client, path }),
-  ]) {
-    expect(await getError(call)).toBe(expected);
-  }
-});
-
-test('all operations except listMessages require a token', async () => {
-  const message = await sendMessage(ben, space, 'hello');
-  const { client } = stranger;
-  const path = { message_id: message.message_id };
-  for (const call of [
-    api.sendMessage({ client, body: { space_id: space.space_id, text: 'spam' } }),
-    api.deleteMessage({ client, path }),
-    api.appreciateMessage({ client, path }),
-    api.withdrawAppreciation({ client, path }),
-  ]) {
-    expect(await getError(call)).toBe('401 unauthenticated');
-  }
-  expect(await list(stranger)).toEqual([message]);
 });

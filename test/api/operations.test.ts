@@ -117,7 +117,13 @@ describe('with a working database', () => {
 
   describe.each(operationsRequiringToken)('$operationId', (operation) => {
     test('requires a token', async () => {
-      for (const authorization of [undefined, '', 'Bearer', 'Bearer ', `Basic ${caller.token}`]) {
+      for (const authorization of [
+        undefined,
+        '',
+        'Bearer',
+        caller.token,
+        `Basic ${caller.token}`,
+      ]) {
         const { response, problem } = await send(operation, {
           ...(authorization !== undefined && { authorization }),
         });

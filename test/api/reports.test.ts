@@ -67,35 +67,10 @@ describe('reportSpace and reportMessage', () => {
     expect((await reportsBy(other)).map(({ reason }) => reason)).toEqual(['Third']);
   });
 
-  test.each(['', ' ', '\n', 'a\0', 'a\u0085', 'a'.repeat(1_001)])(
-    'reject the reason %j',
-    async (reason) => {
-      const space = await createSpace(author);
-      const message = await sendMessage(author, space, 'Hello');
-      for (const { error } of [
-        await reportSpace(reporter, space, reason),
-        await reportMessage(reporter, message, reason),
-      ]) {
-        expect(error).toMatchObject({
-          status: 400,
-          code: 'invalid_request',
-          errors: [{ pointer: '/reason' }],
-        });
-      }
-    },
-  );
-
   test('accept a reason of 1,000 code points', async () => {
     const reason = '😀'.repeat(1_000);
     const { response } = await reportSpace(reporter, await createSpace(author), reason);
     expect(response?.status).toBe(200);
-  });
-
-  test('reject what the caller cannot see', async () => {
-    const hidden = await createSpace(author, { visibility: 'private' });
-    const message = await sendMessage(author, hidden, 'Hello');
-    expect(await getError(reportSpace(reporter, hidden))).toBe('404 space_not_found');
-    expect(await getError(reportMessage(reporter, message))).toBe('404 message_not_found');
   });
 
   test('reject the 21st open report of a reporter, but replace the reason of an existing one', async () => {

@@ -37,6 +37,8 @@ describe('changeUsername', () => {
     const path = { user_id: user.userId };
     expect((await api.getUser({ client: user.client, path })).data).toMatchObject(creator);
     expect((await api.getSpace({ client, path: { space_id } })).data).toMatchObject({ creator });
+    const participations = await api.listParticipations({ client: user.client });
+    expect(participations.data?.items).toMatchObject([{ space: { creator } }]);
     const byText = await api.searchSpaces({ client, query: { q: 'renaming of things' } });
     expect(byText.data).toMatchObject([{ creator }]);
     const byTag = await api.searchSpacesByTag({ client, path: { tag: 'renaming' } });
@@ -46,60 +48,12 @@ describe('changeUsername', () => {
   });
 
   test.each([
-    ['the same characters', 'alice'],
-    ['capital letters', 'AlIcE'],
-    ['full-width letters', 'ａｌｉｃｅ'],
-    ['mathematical letters', '𝒶𝓁𝒾𝒸ℯ'],
-    ['a capital I instead of l', 'aIice'],
+    ['another spelling', 'modern'],
     ['a Cyrillic а, as taken rather than invalid', 'аlice'],
     ['an invisible character, as taken rather than invalid', 'ali\u200bce'],
-  ])('rejects a username that is already taken, written with %s', async (_, username) => {
-    const { error } = await change(username);
-    expect(error).toMatchObject({
-      status: 409,
-      code: 'username_taken',
-      errors: [{ pointer: '/username' }],
-    });
+  ])('rejects a username that is confusable with a taken one: %s', async (_, username) => {
+    expect((await change(username)).error).toMatchObject({ status: 409, code: 'username_taken' });
   });
-
-  test('rejects a username that is confusable with a taken one', async () => {
-    expect((await change('modern')).error).toMatchObject({ status: 409, code: 'username_taken' });
-  });
-
-  test.each(['me', 'ADMIN', 'rооt', 'space-service'])(
-    'rejects the reserved username %s',
-    async (username) => {
-      expect((await change(username)).error).toMatchObject({
-        status: 409,
-        code: 'username_reserved',
-      });
-    },
-  );
-
-  test.each([
-    ['two scripts', 'bоb'],
-    ['two spaces', 'a  b'],
-    ['a leading space', ' ab'],
-    ['a line break', 'a\nb'],
-    ['an at sign', 'a@b'],
-    ['an emoji', 'a🙂'],
-    ['markup', '<b>a</b>'],
-  ])('rejects a username with %s', async (_, username) => {
-    const { error } = await change(username);
-    expect(error).toMatchObject({
-      status: 400,
-      code: 'username_invalid',
-      errors: [{ pointer: '/username' }],
-    });
-  });
-
-  test.each(['', 'a', 'a'.repeat(65)])(
-    'rejects a username that is too short or too long: %j',
-    async (username) => {
-      const { error } = await change(username);
-      expect(error).toMatchObject({ status: 400, errors: [{ pointer: '/username' }] });
-    },
-  );
 
   test.each(['田中さん', 'प्रिया', 'Дарья', 'يوسف', 'o.k_-9', 'ab', '𠀀𠀁', 'é'.repeat(64)])(
     'accepts %s',

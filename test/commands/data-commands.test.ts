@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -81,25 +81,6 @@ describe('import and export', () => {
 });
 
 describe('a backup', () => {
-  test.each([
-    ['export', 'kept.ndjson'],
-    ['backup', 'kept.sqlite'],
-  ])(
-    'by %s replaces the previous backup and is readable by its owner only',
-    async (command, name) => {
-      const file = join(folder, name);
-      expect(await run(command, [file])).toMatchObject({ code: 0 });
-      await chmod(file, 0o644);
-      const before = await stat(file);
-      expect(await run(command, [file])).toMatchObject({ code: 0 });
-      expect(await readFile(file, 'utf8')).toContain('ada@example.com');
-      const after = await stat(file);
-      expect(after.ino).not.toBe(before.ino);
-      expect(after.mode & 0o777).toBe(0o600);
-      expect((await readdir(folder)).filter((each) => each.endsWith('.part'))).toEqual([]);
-    },
-  );
-
   test.each(['export', 'backup'])(
     'by %s of a folder without a database fails and keeps the previous backup',
     async (command) => {

@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ada } from '../import-export/records.ts';
-import { completeCommand, PROGRAM, runProgram, startProgram } from '../support/commands.ts';
+import { completeCommand, PROGRAM, startProgram } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { preload, startProcess } from '../support/processes.ts';
 
@@ -44,13 +44,6 @@ const sendSignalHalfWay = (signal: NodeJS.Signals) => `
   if (isMainThread) setInterval(send, 1).unref();`;
 
 describe.each(['backup', 'export'] as const)('%s', (command) => {
-  test('writes a file that only its owner can read', async () => {
-    await completeCommand('import', ['-'], { DATA_DIR }, toNdjson([ada]));
-    const file = join(folder, 'copy');
-    expect(await runProgram(command, [file], { DATA_DIR })).toMatchObject({ code: 0 });
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
-  });
-
   test('leaves no file when a signal stops it half way', async () => {
     await importLargeSpace();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

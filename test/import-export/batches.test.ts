@@ -145,17 +145,6 @@ describe('A batch', () => {
     },
   );
 
-  test('adds a user whose id or keys belong only to an earlier bad line', async () => {
-    await using engine = await databases.open();
-    const report = await importAll(engine, [
-      user(0),
-      { ...user(1), email: user(0).email, username: nameOf(2) },
-      user(1),
-      user(2),
-    ]);
-    expect(report).toEqual({ added: 3, unchanged: 0, bad: [{ line: 2, reason: TAKEN }] });
-  });
-
   test('distinguishes old usernames that look alike', async () => {
     await using engine = await databases.open();
     const alike = (i: number, username: string, has_old_username?: boolean) => ({
@@ -234,28 +223,6 @@ describe('A batch', () => {
     const { bad } = (error as ImportError).report;
     expect(bad.map(({ line }) => line)).toEqual(Array.from({ length: 100 }, (_, i) => 2 * i + 1));
     expect(read).toBeLessThan(1_000);
-  });
-
-  test('is imported correctly if the types alternate line by line', async () => {
-    await using engine = await databases.open();
-    const records: { type: string }[] = [user(0)];
-    for (let i = 0; i < 40; i += 1) {
-      records.push(
-        user(i + 1),
-        space(i, [`tag ${i}`, 'rye']),
-        participant(`s${i}`, `u${i + 1}`),
-        message(`m${i}`, `s${i}`, `u${i + 1}`),
-        appreciation(`m${i}`, 'u0'),
-      );
-    }
-    const report = await importAll(engine, records);
-    expect(report).toEqual({ added: records.length, unchanged: 0, bad: [] });
-    await using sorted = await databases.open();
-    const types = ['user', 'space', 'participant', 'message', 'appreciation'];
-    const byType = types.flatMap((type) => records.filter((each) => each.type === type));
-    expect(await importAll(sorted, byType)).toEqual(report);
-    expect(await exportLines(engine)).toEqual(await exportLines(sorted));
-    expect(await searchIndex(engine)).toEqual(await searchIndex(sorted));
   });
 
   test('rejects records that refer to a later line', async () => {

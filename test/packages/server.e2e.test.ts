@@ -4,13 +4,11 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import Sqlite from 'better-sqlite3';
 import { publint } from 'publint';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { overview } from '../../server/command-line/help.ts';
 import { type CommandName, commands } from '../../server/commands/index.ts';
-import { migrations } from '../../server/database/sqlite/migrations/index.ts';
 import { EX_CONFIG } from '../support/exit-codes.ts';
 import { toNdjson } from '../support/ndjson.ts';
 import { freePort } from '../support/ports.ts';
@@ -153,16 +151,6 @@ describe('the program of the package', () => {
     expect(await run(['compact'], { DATA_DIR: restored })).toMatchObject({ code: 0 });
     const copy = await run(['export'], { DATA_DIR: restored });
     expect(copy.stdout).toBe(exported.stdout);
-  });
-
-  test('runs all migrations at the first start', async () => {
-    const DATA_DIR = join(project, 'migrated');
-    await using server = await startServer({ DATA_DIR });
-    expect(await server.stop()).toBe(0);
-    const sqlite = new Sqlite(join(DATA_DIR, 'space-service.sqlite'), { readonly: true });
-    const applied = sqlite.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all();
-    sqlite.close();
-    expect(applied).toEqual(Object.keys(migrations));
   });
 
   test('erases accounts on its maintenance thread', async () => {

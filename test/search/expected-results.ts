@@ -19,6 +19,7 @@ export interface Expected {
  */
 const OTHER_FORMS: Record<string, string[]> = { breads: ['bread'], ovens: ['oven'] };
 const RELATIVES: Record<string, string[]> = { kneader: ['knead'] };
+const COMPOUNDS: Record<string, string[]> = { rotform: ['brotform'] };
 const CORRECTIONS: Record<string, string[]> = {
   sourduogh: ['sourdough'],
   floour: ['flour'],
@@ -91,14 +92,27 @@ export function expectedResults(
     if (added.length > 0) expected.answeredQuery ??= text;
     expected.other.push(...added);
   };
-  if (isOther) add(meant, meant.length);
+  /** Adds the spaces that match one of the further forms, too. */
+  const addForms = (slots: Slot[], further: Record<string, string[]>) => {
+    const withForms = slots.map(({ texts, forms }): Slot => {
+      return { texts, forms: [...forms, ...texts.flatMap((text) => further[text] ?? [])] };
+    });
+    if (countFound() < 10) add(withForms, withForms.length);
+  };
   const countFound = () => expected.typed.length + expected.other.length;
+  if (kept.length <= 2) addForms(kept.map(asSlot), COMPOUNDS);
+  if (isOther && countFound() < 10) add(meant, meant.length);
   const before = countFound();
-  const related = base.map(({ texts, forms }): Slot => {
-    return { texts, forms: [...forms, ...texts.flatMap((text) => RELATIVES[text] ?? [])] };
+  addForms(base, RELATIVES);
+  const begun = base.map(({ texts, forms }): Slot => {
+    const beginnings = texts
+      .filter((text) => /^[a-z]{6,}$/.test(text))
+      .map((text) => text.slice(0, -2));
+    const isRare = (beginning: string) => documentsWithPrefix(dictionary, beginning) <= 1_000;
+    return { texts: [...texts, ...beginnings.filter(isRare)], forms };
   });
-  if (before < 10) add(related, related.length);
-  const byRelatives = countFound() - before;
+  if (countFound() < 10) add(begun, begun.length);
+  const byOthers = countFound() - before;
 
   const rarestFirst = base
     .map((slot, i) => {
@@ -115,7 +129,7 @@ export function expectedResults(
   const rarestFour = inQueryOrder(rarestFirst.slice(0, 4));
   for (let count = Math.min(rarestFour.length, base.length - 1); count >= 1; count -= 1) {
     const found = countFound();
-    if (found >= 10 || (count === 1 && found > byRelatives)) break;
+    if (found >= 10 || (count === 1 && found > byOthers)) break;
     if (count === 1) add(rarestFirst.slice(0, 1), 1);
     else add(rarestFour, count, names);
   }

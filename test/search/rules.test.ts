@@ -4,6 +4,8 @@ import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.ts';
 import type { Alternative } from '../../server/search/interpretation.ts';
 import { interpretAsMeant } from '../../server/search/interpretations.ts';
+import { withBeginnings } from '../../server/search/rules/beginnings.ts';
+import { withCompounds } from '../../server/search/rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from '../../server/search/rules/fewer-words.ts';
 import { findJoins } from '../../server/search/rules/joined-words.ts';
 import { inflectionsOf } from '../../server/search/rules/other-forms.ts';
@@ -375,6 +377,38 @@ describe('interpretAsMeant', () => {
   });
 });
 
+describe('withCompounds', () => {
+  const compounds = (dictionary: Dictionary, ...words: string[]) =>
+    withCompounds(
+      dictionary,
+      words.map((word): Alternative => [[word], ['form']]),
+    )?.words;
+
+  test('finds the five most frequent words that end with a word', async () => {
+    const dictionary = await dictionaryOf({
+      aforage: 1,
+      bforage: 9,
+      cforage: 3,
+      dforage: 4,
+      eforage: 5,
+      fforage: 6,
+      forage: 7,
+      forages: 8,
+    });
+    expect(compounds(dictionary, 'forage', 'zuk')).toEqual([
+      [['forage'], ['form', 'bforage', 'fforage', 'eforage', 'dforage', 'cforage']],
+      [['zuk'], ['form']],
+    ]);
+  });
+
+  test('finds none for short words, more than two words, and unknown ones', async () => {
+    const dictionary = await dictionaryOf({ great: 9, localforage: 9 });
+    expect(compounds(dictionary, 'reat')).toBeUndefined();
+    expect(compounds(dictionary, 'forage', 'in', 'browsers')).toBeUndefined();
+    expect(compounds(dictionary, 'foragee')).toBeUndefined();
+  });
+});
+
 describe('withRelatives', () => {
   const texts = (...words: string[]) => words.map((word): Alternative => [[word], []]);
   const relatives = (dictionary: Dictionary, ...words: string[]) =>
@@ -411,6 +445,36 @@ describe('withRelatives', () => {
     expect(relatives(await known(1_001, 10_000), 'logger')).toBeUndefined();
     expect(relatives(await known(2_000, 200_000), 'logger')).toEqual([['logging']]);
     expect(relatives(await known(2_001, 200_000), 'logger')).toBeUndefined();
+  });
+});
+
+describe('withBeginnings', () => {
+  const beginnings = (dictionary: Dictionary, ...words: string[]) =>
+    withBeginnings(
+      dictionary,
+      words.map((word): Alternative => [[word], ['form']]),
+    )?.words.map(([found]) => found);
+
+  test('finds words of at least six letters without their last two', async () => {
+    const dictionary = await dictionaryOf({});
+    expect(beginnings(dictionary, 'глобальные', 'navigateur', 'heute')).toEqual([
+      ['глобальные', 'глобальн'],
+      ['navigateur', 'navigate'],
+      ['heute'],
+    ]);
+    expect(beginnings(dictionary, 'heute', 'sha256', 'wi-fi-net')).toBeUndefined();
+  });
+
+  test('does not count the Arabic article', async () => {
+    const dictionary = await dictionaryOf({});
+    expect(beginnings(dictionary, 'المكبة')).toBeUndefined();
+    expect(beginnings(dictionary, 'المكتبات')).toEqual([['المكتبات', 'المكتب']]);
+  });
+
+  test('finds none if words in more than 1% of the spaces, and in more than 1,000, begin alike', async () => {
+    const known = (servicio: number) => dictionaryOf({ servicio }, { spaces: 200_000 });
+    expect(beginnings(await known(2_000), 'servicios')).toEqual([['servicios', 'servici']]);
+    expect(beginnings(await known(2_001), 'servicios')).toBeUndefined();
   });
 });
 

@@ -120,6 +120,7 @@ const word = fc.oneof(
     'qatset',
     'qltest',
     'kneader',
+    'rotform',
     'the',
     'with',
     'k',
@@ -161,6 +162,10 @@ describe('A text search', () => {
     'rye kneader',
     'sourduogh kneader tin',
     'kneader zuk',
+    'rotform',
+    'rotform tin',
+    'sourduogh rotform',
+    'rotform rye tin',
   ])('returns titles that equal %j or its other query in the documented order', async (text) => {
     for (const asTyped of [false, true]) {
       const expected = expectedResults(spaces, index.dictionary, text, asTyped);

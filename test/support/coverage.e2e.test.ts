@@ -28,11 +28,3 @@ test('fails a run of all tests that does not reach every declared status', async
   expect(output).toContain('No test reaches: searchSpaces 200, ');
   expect(code).toBe(1);
 });
-
-test.each([['-t', 'accepts no change'], ['breaking']])(
-  'does not check a filtered run: vitest %s',
-  async (...args) => {
-    const { code, output } = await runVitest(await writeConfig(), ...args);
-    expect({ code, output }).toEqual({ code: 0, output: expect.not.stringContaining('Contract:') });
-  },
-);

@@ -1,9 +1,8 @@
 import { type Dictionary, documentsWithPrefix } from '../dictionary/dictionary.ts';
-import { type Alternative, type Interpretation, interpret } from '../interpretation.ts';
+import { type Alternative, type Interpretation, interpretWithForms } from '../interpretation.ts';
 import { AGENT_NOUN, similarForms, stemOf } from './other-forms.ts';
 import { isStopWord } from './stop-words.ts';
 
-/** Frequent words have enough matches without their relatives, which would take much of the budget. */
 const MAX_SPACES = 1_000;
 const MAX_SHARE_OF_SPACES = 1 / 100;
 
@@ -12,26 +11,23 @@ const MAX_ENDING_LENGTH = 7;
 
 const MAX_RELATIVES = 5;
 
-/**
- * Returns an interpretation in which the relatives of each word match, too: `validation` for `validator`. Returns
- * undefined if there are none.
- */
+/** Returns an interpretation in which the relatives of each word match, too: `validation` for `validator`. */
 export function withRelatives(
   dictionary: Dictionary,
   words: readonly Alternative[],
 ): Interpretation | undefined {
-  const relatives = words.map(([texts]) => texts.flatMap((text) => relativesOf(dictionary, text)));
-  if (relatives.every(({ length }) => length === 0)) return undefined;
-  const alternatives = words.map(([texts, forms], i): Alternative => {
-    return [texts, [...new Set([...forms, ...(relatives[i] as string[])])]];
-  });
-  return interpret('relatives', alternatives);
+  return interpretWithForms('relatives', words, (word) => relativesOf(dictionary, word));
+}
+
+/** Returns whether a word has enough matches without others, which would take much of the budget. */
+export function hasManyMatches(dictionary: Dictionary, word: string): boolean {
+  const max = Math.max(MAX_SPACES, dictionary.spaces * MAX_SHARE_OF_SPACES);
+  return documentsWithPrefix(dictionary, word) > max;
 }
 
 /** Returns the most frequent words of the same English family as a word: those for an action, its agent and its result. */
-export function relativesOf(dictionary: Dictionary, word: string): string[] {
-  const maxSpaces = Math.max(MAX_SPACES, dictionary.spaces * MAX_SHARE_OF_SPACES);
-  if (isStopWord(word) || documentsWithPrefix(dictionary, word) > maxSpaces) return [];
+function relativesOf(dictionary: Dictionary, word: string): string[] {
+  if (isStopWord(word) || hasManyMatches(dictionary, word)) return [];
   const stems = stemsOf(word);
   const documents = new Map<string, number>();
   for (const stem of stems) {
