@@ -21,31 +21,8 @@ export interface WordRange {
   /** Only keys greater than this. */
   after: number;
   limit: number;
-  /** Bounds the cost of the search. */
-  within?: KeyRange;
-}
-
-/**
- * The documents with keys up to `lastKey`. Among the keys greater than `WordRange.after`, these are exactly the
- * documents with a slice term that begins with one of `prefixes`: see `search/slices.ts`. So an index needs only one of
- * the two conditions.
- */
-export interface KeyRange {
-  prefixes: readonly string[];
-  lastKey: number;
-}
-
-/** A search that a reader will run. */
-export interface PlannedSearch {
-  query: WordQuery;
-  /** See `WordRange.after`. */
-  after: number;
-}
-
-/** Runs searches that have words in common. May cache the parts of the index that it has read. */
-export interface WordReader {
-  /** Returns the keys of matching documents in ascending order. */
-  find(query: WordQuery, range: WordRange): Promise<number[]>;
+  /** Bounds the cost: only documents with a slice term that begins with one of `prefixes`. See `search/slices.ts`. */
+  within?: { prefixes: readonly string[] };
 }
 
 export interface IndexedDocument {
@@ -66,8 +43,8 @@ export interface WordIndex {
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */
   clear(db: Database): Promise<void>;
-  /** @param planned expected searches. An index can read the beginnings of all their posting lists at once. */
-  openReader(db: Database, planned: readonly PlannedSearch[]): WordReader;
+  /** Returns the keys of matching documents in ascending order. */
+  find(db: Database, query: WordQuery, range: WordRange): Promise<number[]>;
   /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
   terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
 }

@@ -135,9 +135,8 @@ async function countDocuments(
   }
   const known = Math.max(...word.flat().map((text) => estimateDocuments(search.dictionary, text)));
   if (known > 0) return known;
-  const reader = search.resources.engine.wordIndex.openReader(search.db, []);
   const query = { pattern, scope: 'all' } as const;
-  const found = await findKeys(search, reader, query, { after: -1, limit: 1 }, budget);
+  const found = await findKeys(search, query, { after: -1, limit: 1 }, budget);
   return Number(found === undefined || found.keys.length > 0 || found.reached < Infinity);
 }
 

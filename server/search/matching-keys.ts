@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Database } from '../database/engine.ts';
 import { prepare } from '../database/prepared.ts';
-import type { WordQuery, WordReader } from '../database/word-index.ts';
+import type { WordQuery } from '../database/word-index.ts';
 import type { AvatarResources } from '../resources.ts';
 import { type Budget, estimateEntries } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
@@ -40,17 +40,17 @@ export interface FoundKeys {
  */
 export async function findKeys(
   search: KeySearch,
-  reader: WordReader,
   query: WordQuery,
   { after, limit }: { after: number; limit: number },
   budget: Budget,
   mayOverdraw = false,
 ): Promise<FoundKeys | undefined> {
-  const { dictionary } = search;
+  const { dictionary, db } = search;
+  const { wordIndex } = search.resources.engine;
   const entries = estimateEntries(dictionary, query, dictionary.spaces, limit);
   if (entries <= MAX_ENTRIES_PER_STATEMENT) {
     if (!spend(budget, entries, mayOverdraw)) return undefined;
-    const keys = await reader.find(query, { after, limit });
+    const keys = await wordIndex.find(db, query, { after, limit });
     return { keys, reached: lastKeyAtLimit(keys, limit) ?? Infinity };
   }
 
@@ -61,7 +61,7 @@ export async function findKeys(
   if (!slice) return { keys: [], reached: Infinity };
   const share = Math.min(1, slice.documents / dictionary.spaces);
   if (!spend(budget, share * slicedEntries, mayOverdraw)) return undefined;
-  const keys = await reader.find(query, { after, limit, within: slice });
+  const keys = await wordIndex.find(db, query, { after, limit, within: slice });
   await yieldToEventLoop();
   return {
     keys,

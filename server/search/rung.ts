@@ -1,7 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { IsChanged } from '../database/engine.ts';
-import type { WordReader } from '../database/word-index.ts';
 import { SplitText } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { type Budget, rejectRow } from './budget.ts';
@@ -145,7 +144,6 @@ class Ranking {
     after: number,
     budget: Budget,
   ) {
-    const reader: WordReader = search.resources.engine.wordIndex.openReader(search.db, []);
     const titles = { pattern, scope: 'title' } as const;
     // A page that continues among the title matches has not read the first of them, so the index excludes them. It can
     // exclude only what it matches exactly. Otherwise, each title match precedes the other match of the same space.
@@ -158,10 +156,10 @@ class Ranking {
       open('equal title', EXACT_TITLE_BONUS, (range) => findEqualTitles(search, titleKeys, range)),
       open('equal title', TITLE_BONUS, (range) => findEqualTitles(search, nameKeys, range)),
       open('title', TITLE_BONUS, (range, mayOverdraw) =>
-        findKeys(search, reader, titles, range, budget, mayOverdraw),
+        findKeys(search, titles, range, budget, mayOverdraw),
       ),
       open('other', 0, (range, mayOverdraw) =>
-        findKeys(search, reader, { pattern, scope: 'all', except }, range, budget, mayOverdraw),
+        findKeys(search, { pattern, scope: 'all', except }, range, budget, mayOverdraw),
       ),
     ];
   }

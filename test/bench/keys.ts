@@ -11,7 +11,5 @@ export function patternOf(query: string): WordPattern {
 
 /** Reads the keys of a page from the word index, without the search for equal titles, corrections and rows. */
 export function readKeys(engine: Engine, pattern: WordPattern): Promise<number[]> {
-  return engine.wordIndex
-    .openReader(engine.db, [])
-    .find({ pattern, scope: 'all' }, { after: -1, limit: 20 });
+  return engine.wordIndex.find(engine.db, { pattern, scope: 'all' }, { after: -1, limit: 20 });
 }

@@ -268,9 +268,7 @@ describe('The pattern of a matcher', () => {
           for (const scope of ['title', 'all'] as const) {
             const query = { pattern: searched.pattern, scope };
             const range = { after: -1, limit: 100 };
-            const found = await engine.wordIndex
-              .openReader(engine.searchIndex.db, [])
-              .find(query, range);
+            const found = await engine.wordIndex.find(engine.searchIndex.db, query, range);
             const matching = [...documents.keys()].filter((key) =>
               searched.matches(textOf[scope](documents[key] as Document)),
             );
@@ -294,7 +292,8 @@ describe('The pattern of a matcher', () => {
           ),
         async (documents, [searched, excluded]) => {
           await replaceDocuments(documents);
-          const found = await engine.wordIndex.openReader(engine.searchIndex.db, []).find(
+          const found = await engine.wordIndex.find(
+            engine.searchIndex.db,
             {
               pattern: searched.pattern,
               scope: 'all',

@@ -313,18 +313,13 @@ describe('The cost of a page', () => {
   ) {
     const statements: { query: WordQuery; range: WordRange; keys: number[] }[] = [];
     const { engine, avatars } = index.resources;
-    const openReader: WordIndex['openReader'] = (db, planned) => {
-      const reader = engine.wordIndex.openReader(db, planned);
-      return {
-        async find(searched, range) {
-          if (delayMs > 0) await sleep(delayMs);
-          const keys = await reader.find(searched, range);
-          statements.push({ query: searched, range, keys });
-          return keys;
-        },
-      };
+    const find: WordIndex['find'] = async (db, searched, range) => {
+      if (delayMs > 0) await sleep(delayMs);
+      const keys = await engine.wordIndex.find(db, searched, range);
+      statements.push({ query: searched, range, keys });
+      return keys;
     };
-    const wordIndex = { ...engine.wordIndex, openReader };
+    const wordIndex = { ...engine.wordIndex, find };
     const resources = { avatars, engine: { ...engine, wordIndex } };
     const dictionary = scaleDictionary(index.dictionary, factor);
     const textQuery = { query: text, asTyped: false };

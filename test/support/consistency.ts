@@ -74,9 +74,11 @@ async function readIndex({ wordIndex }: IndexEngine, db: Database) {
   const documents: Record<string, number[]> = {};
   const read = async (term: string, isPrefix: boolean, scope: WordScope) => {
     const name = `${scope}: ${term}${isPrefix ? '*' : ''}`;
-    documents[name] ??= await wordIndex
-      .openReader(db, [])
-      .find({ pattern: { term, isPrefix }, scope }, { after: 0, limit: 100_000 });
+    documents[name] ??= await wordIndex.find(
+      db,
+      { pattern: { term, isPrefix }, scope },
+      { after: 0, limit: 100_000 },
+    );
   };
   const terms: { term: string; documents: number }[] = [];
   for await (const term of wordIndex.terms(db)) terms.push(term);

@@ -40,15 +40,10 @@ export const wordIndex: WordIndex = {
     await sql`INSERT INTO word_index (word_index) VALUES ('delete-all')`.execute(db);
   },
 
-  openReader(db) {
-    return {
-      async find(query, { after, limit, within }) {
-        const parameters = [fts5Query(query, within?.prefixes), after, limit];
-        const found = CompiledQuery.raw(FIND, parameters);
-        const { rows } = await db.executeQuery<{ key: number }>(found);
-        return rows.map(({ key }) => key);
-      },
-    };
+  async find(db, query, { after, limit, within }) {
+    const parameters = [fts5Query(query, within?.prefixes), after, limit];
+    const { rows } = await db.executeQuery<{ key: number }>(CompiledQuery.raw(FIND, parameters));
+    return rows.map(({ key }) => key);
   },
 
   async *terms(db) {

@@ -43,18 +43,16 @@ export async function findSimilarTitleWords(
 /** Returns whether a space has a word with this prefix. Assumes so if the budget is spent. */
 async function isInSpaces(search: KeySearch, prefix: string, budget: Budget): Promise<boolean> {
   if (documentsWithPrefix(search.dictionary, prefix) > 0) return true;
-  const reader = search.resources.engine.wordIndex.openReader(search.db, []);
   const query = { pattern: { term: prefix, isPrefix: true }, scope: 'all' } as const;
-  const found = await findKeys(search, reader, query, { after: -1, limit: 1 }, budget);
+  const found = await findKeys(search, query, { after: -1, limit: 1 }, budget);
   return found === undefined || found.keys.length > 0;
 }
 
 async function findSimilar(search: KeySearch, word: string, budget: Budget): Promise<string[]> {
   const edited = editsOf(word, alphabetOf(word));
-  const reader = search.resources.engine.wordIndex.openReader(search.db, []);
   const pattern = { anyOf: [...edited].map((term) => ({ term, isPrefix: false })) };
   const query = { pattern, scope: 'title' } as const;
-  const found = await findKeys(search, reader, query, { after: -1, limit: MAX_SPACES }, budget);
+  const found = await findKeys(search, query, { after: -1, limit: MAX_SPACES }, budget);
   if (found === undefined || found.keys.length === 0) return [];
   const rows = await readRows(search.resources, search.db, found.keys);
   const titles = found.keys.flatMap((key) => {

@@ -3,6 +3,7 @@ import {
   copyFileSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
@@ -11,12 +12,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
-import type { Engine } from '../../../server/database/engine.ts';
+import type { Database, Engine } from '../../../server/database/engine.ts';
 import { prepareCopy } from '../../../server/database/postgresql/search-copy/copy-file.ts';
 import { pruneLog } from '../../../server/database/postgresql/search-copy/log.ts';
-import type { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
+import { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
 import { indexer, indexSpaces } from '../../../server/search/documents.ts';
@@ -259,6 +260,72 @@ test('The bytes of a deleted account leave the copies of all machines, also of o
   }
 }, 120_000);
 
+test('A large transaction removes spaces that another process adds to the copy at the same time', async () => {
+  // No other transactions, so that snapshots are equal.
+  await using quiet = await startPostgresql({ settings: ['autovacuum=off'] });
+  const databaseUrl = await quiet.createDatabase('overtaken');
+  await using app = await startApp({ DATABASE_URL: databaseUrl }, { log, runsMaintenance: false });
+  await app.register('overtaker');
+  await execute(
+    databaseUrl,
+    `WITH added AS (
+      INSERT INTO spaces (space_id, creator_pk, title, description, visibility, participant_count, created_at)
+      SELECT 'legion-' || i, users.pk, 'Legion ' || i, '', 'public', 0, ''
+      FROM users, generate_series(1, 600) AS i RETURNING pk
+    ) INSERT INTO search_changes (space_pk, omit) SELECT pk, true FROM added`,
+  );
+  expect(await findTitles(app, 'legion')).toEqual([]);
+  const adding = app.context.engine.searchIndex as SearchCopy;
+  // Only enqueues the spaces.
+  for (let step = 0; step < 2; step += 1) await adding.addPending();
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const source = delayTransactions(app.context.engine.db, async () => {
+    reached.resolve();
+    await released.promise;
+  });
+  const removing = new SearchCopy(searchIndexFolder(app.context.config), source, indexer);
+  const step = removing.addPending(1);
+  await reached.promise;
+  while (await adding.addPending());
+  expect(await findTitles(app, 'legion')).toHaveLength(100);
+  await execute(
+    databaseUrl,
+    `WITH hidden AS (
+      UPDATE spaces SET visibility = 'private', invitation_code = 'code' WHERE title LIKE 'Legion %' RETURNING pk
+    ) INSERT INTO search_changes (space_pk, omit) SELECT pk, true FROM hidden`,
+  );
+  released.resolve();
+  await step;
+  await removing.close();
+  expect(await findTitles(app, 'legion')).toEqual([]);
+});
+
+/** Calls a function before each read-only transaction. */
+function delayTransactions(db: Database, delay: () => Promise<void>): Database {
+  const transaction: Database['transaction'] = () => {
+    const builder = db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only');
+    const delayed = {
+      setIsolationLevel: () => delayed,
+      setAccessMode: () => delayed,
+      execute: async (work: Parameters<typeof builder.execute>[0]) => {
+        await delay();
+        return builder.execute(work);
+      },
+    };
+    return delayed as unknown as typeof builder;
+  };
+  return new Proxy(db, {
+    get(target, name) {
+      if (name === 'transaction') return transaction;
+      const value = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 describe('A copy', () => {
   const folder = (app: TestApp) => searchIndexFolder(app.context.config);
   const fileOf = (app: TestApp) => {
@@ -434,6 +501,41 @@ describe('A copy', () => {
     expect(await findTitles(app, 'tuned')).toEqual(['Tuned viol', 'Tuned lute', 'Tuned oboe']);
     await assertConsistent(app.context.engine);
   });
+
+  test('that is deleted gives its space back after a minute', async () => {
+    const databaseUrl = await server.createDatabase('freed');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    const copy = app.context.engine.searchIndex as SearchCopy;
+    const { file } = copy;
+    const countOpen = () => openFiles().filter((each) => each.startsWith(file)).length;
+    expect(countOpen()).toBeGreaterThan(0);
+    unlinkSync(file);
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      prepareCopy(folder(app), indexer.version, () => {});
+      expect(copy.file).not.toBe(file);
+      expect(countOpen()).toBeGreaterThan(0);
+      await vi.advanceTimersByTimeAsync(60_000);
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(countOpen()).toBe(0);
+  });
+
+  /** The paths of the open files of this process. */
+  function openFiles(): string[] {
+    return readdirSync('/proc/self/fd').flatMap((fd) => {
+      try {
+        return [readlinkSync(`/proc/self/fd/${fd}`)];
+      } catch {
+        // Closed meanwhile, like the listed folder itself.
+        return [];
+      }
+    });
+  }
 
   test('that is replaced after it was updated for a search is not read before it is built', async () => {
     const databaseUrl = await server.createDatabase('replaced');

@@ -46,6 +46,9 @@ const SPACES_PER_BATCH = 5_000;
 /** How often maintenance advances the stored snapshot without changes. An old one would seem to be from before the log. */
 const SNAPSHOT_REFRESH_MS = 10_000;
 
+/** Longer than any query on a copy, except for a comparison. */
+const CLOSE_DELAY_MS = 60_000;
+
 /** The row of `copy_state`. */
 interface CopyState {
   epoch: string;
@@ -68,8 +71,6 @@ export class SearchCopy implements SearchIndex {
   readonly #indexer: Indexer;
   readonly #meter: Meter | undefined;
   #opened: { file: string; engine: Engine } | undefined;
-  /** Engines of files that were deleted while queries could still use them. */
-  readonly #former: Engine[] = [];
   readonly #reads = readInTurn(() => this.db);
   #running: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
@@ -88,7 +89,7 @@ export class SearchCopy implements SearchIndex {
     if (this.#opened && existsSync(this.#opened.file)) return this.#opened;
     const file = findCopy(this.#folder);
     if (file === undefined) throw notReady();
-    if (this.#opened) this.#former.push(this.#opened.engine);
+    if (this.#opened) closeLater(this.#opened.engine);
     this.#opened = { file, engine: createEngine(connect(file, this.#meter)) };
     return this.#opened;
   }
@@ -285,7 +286,7 @@ export class SearchCopy implements SearchIndex {
   }
 
   async close(): Promise<void> {
-    for (const engine of [...this.#former, this.#opened?.engine]) await engine?.close();
+    await this.#opened?.engine.close();
   }
 
   /**
@@ -326,8 +327,8 @@ export class SearchCopy implements SearchIndex {
       // Another process was faster. Without a later change, the pending spaces are as they were read.
       const isShown = includes(current.snapshot, snapshot);
       if (isShown && (pending.length === 0 || !includes(snapshot, current.snapshot))) return true;
-      // It may have added spaces after `lastSpacePk`.
-      if (large.length > 0 && !includes(state.snapshot, current.snapshot)) return false;
+      // Large transactions could have removed spaces that it has added meanwhile, also without another snapshot.
+      if (large.length > 0 && (await readLastSpacePk(index)) > lastSpacePk) return false;
       await insertSpaceChanges(index, marksOf(read.small));
       await this.#write(index, [...wanted, ...removed], read.contents);
       await insertPendingTransactions(index, large);
@@ -555,6 +556,11 @@ interface Repair {
   differing: readonly number[];
   missing: readonly number[];
   users: Contents;
+}
+
+/** Closes the engine of a deleted file, whose space the disk keeps until then, when no query can still use it. */
+function closeLater(engine: Engine): void {
+  setTimeout(() => engine.close().catch(process.emitWarning), CLOSE_DELAY_MS).unref();
 }
 
 interface Contents {
