@@ -75,7 +75,10 @@ export function matcherOf(interpretation: Interpretation): Matcher {
   return anyOf(ways);
 }
 
-/** Returns the keys of titles that equal an interpretation, also with joined pairs and without its optional words. */
+/**
+ * Returns the keys of titles that equal an interpretation, also with joined pairs, with all words joined and without its
+ * optional words.
+ */
 export function titleKeysOf(interpretation: Interpretation): string[] {
   const ways = wordGroups(interpretation);
   const [, ...joined] = ways;
@@ -83,7 +86,8 @@ export function titleKeysOf(interpretation: Interpretation): string[] {
     interpretation.optional.length > 0
       ? ways.map((groups) => withoutOptional(groups, interpretation))
       : [];
-  const texts = [...joined, ...shortened].map((groups) =>
+  const whole = [[...interpretation.words.keys()]];
+  const texts = [...joined, ...shortened, whole].map((groups) =>
     groups.map((group) => joinedText(interpretation, group)).join(' '),
   );
   return [...new Set([interpretation.text, ...texts].map(titleKey))];

@@ -54,6 +54,7 @@ export function expectedResults(
     way.filter(([first, ...more]) => more.length > 0 || !ignored.includes(first as QueryWord));
   const titles = [
     query,
+    joined(words),
     ...ways.slice(1).map(textOfWay),
     ...(ignored.length > 0 ? ways.map((way) => textOfWay(required(way))) : []),
   ];
@@ -86,7 +87,8 @@ export function expectedResults(
   /** Adds the spaces with a number of the words, after those that have been found. */
   const add = (slots: Slot[], minWords: number, names: readonly string[] = []) => {
     const text = slots.map(({ texts: [first] }) => first).join(' ');
-    const found = inOrder(spaces, [text], atLeast(minWords, slots), names);
+    const whole = slots.map(({ texts: [first = ''] }) => titleKey(first)).join('');
+    const found = inOrder(spaces, [text, whole], atLeast(minWords, slots), names);
     const before = [...expected.typed, ...expected.other];
     const added = found.filter((id) => !before.includes(id));
     if (added.length > 0) expected.answeredQuery ??= text;

@@ -59,6 +59,7 @@ describe('The matcher of a query as typed', () => {
       'no sql database',
       'nosql database',
       'sql database',
+      'nosqldatabase',
     ]);
   });
 

@@ -52,20 +52,21 @@ function generateSpaces(count: number) {
   const random = randomIntegers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
   const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin'];
+  const titleOf = (i: number) => (i === 111 ? 'Ryecrust' : exactTitles[i % 300]);
   return Array.from({ length: count }, (_, i) => {
     const name = nameOf(i);
     const title =
       random(40) === 0 ? 'Bread' : [...pick(FREQUENT, 15), ...pick(RARE, 2), `no${i}`].join(' ');
     return {
       pk: 1 + i * 1_009,
-      title: i % 300 < exactTitles.length ? (exactTitles[i % 300] as string) : title + name,
+      title: titleOf(i) ?? title + name,
       description: [
         ...pick(FREQUENT, 90),
         ...pick(RARE, 2),
         ...(i === 0 ? ['the'] : []),
         ...(i % 3 === 0 ? ['with'] : []),
       ].join(' '),
-      participants: Math.floor(2 ** (random(110) / (name ? Infinity : 10))),
+      participants: Math.floor(2 ** (random(110) / (name || i === 111 ? Infinity : 10))),
     };
   });
 }
@@ -156,6 +157,8 @@ describe('A text search', () => {
     'fast api',
     'fastapi',
     'tni k',
+    'rye crust',
+    'ry ecrust',
     'qtest',
     'qatset bread',
     'kneader',
@@ -174,6 +177,13 @@ describe('A text search', () => {
         expect(found.ids).toEqual([...expected.typed, ...expected.other]);
       }
     }
+  });
+
+  test('finds the title that equals its joined words first, even if the dictionary lacks it', async () => {
+    expect(documentsWithPrefix(index.dictionary, 'ryecrust')).toBe(0);
+    const { ids, answeredQuery } = await readPages({ query: 'rye crust', asTyped: true }, 100);
+    expect(ids[0]).toBe(String(spaces[111]?.pk));
+    expect(answeredQuery).toBeNull();
   });
 
   test('finds a misspelled word that only one title has, unless a space has it as typed', async () => {
