@@ -5,10 +5,10 @@ import { startApp } from '../support/app.ts';
 import { createLists } from '../support/lists.ts';
 import { itemsOf, nextPage } from '../support/pages.ts';
 import { exampleRequest, inputNamesOf } from '../support/requests.ts';
+import { getPage, searchPath, tagPath } from '../support/search-pages.ts';
 import { createSpace } from '../support/spaces.ts';
+import { createTeaSpaces } from '../support/tea-spaces.ts';
 import { useApp } from '../support/use-app.ts';
-import { getPage, searchPath, tagPath } from './search-pages.ts';
-import { createTeaSpaces } from './tea-spaces.ts';
 
 const app = useApp();
 let headers: Record<string, string>;

@@ -8,9 +8,9 @@ import { createLists } from '../support/lists.ts';
 import { readPages } from '../support/pages.ts';
 import { head, sendRaw } from '../support/raw.ts';
 import { exampleRequest } from '../support/requests.ts';
+import { getPage, searchPath, tagPath } from '../support/search-pages.ts';
 import { createSpace } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
-import { getPage, searchPath, tagPath } from './search-pages.ts';
 
 const app = useApp();
 let ann: TestUser;

@@ -3,10 +3,10 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { ListSpacesData, SearchResult, Space } from '../../generated/types.gen.ts';
 import type { TestUser } from '../support/client.ts';
 import { readPages } from '../support/pages.ts';
+import { getPage, searchPath, tagPath } from '../support/search-pages.ts';
 import { createSpace, joinSpace, leaveSpace } from '../support/spaces.ts';
+import { createTeaSpaces } from '../support/tea-spaces.ts';
 import { useApp } from '../support/use-app.ts';
-import { getPage, searchPath, tagPath } from './search-pages.ts';
-import { createTeaSpaces } from './tea-spaces.ts';
 
 const app = useApp();
 let ann: TestUser;

@@ -1,5 +1,5 @@
-import type { TestApp } from '../support/app.ts';
-import { nextPage } from '../support/pages.ts';
+import type { TestApp } from './app.ts';
+import { nextPage } from './pages.ts';
 
 export function searchPath(q: string, limit: number, asTyped = false): string {
   const parameters = new URLSearchParams({ q, limit: String(limit) });

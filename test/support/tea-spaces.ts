@@ -1,8 +1,8 @@
 import type { Space } from '../../generated/types.gen.ts';
-import type { TestApp } from '../support/app.ts';
-import type { TestUser } from '../support/client.ts';
-import { waitForDictionary } from '../support/dictionary.ts';
-import { createSpace, joinSpace } from '../support/spaces.ts';
+import type { TestApp } from './app.ts';
+import type { TestUser } from './client.ts';
+import { waitForDictionary } from './dictionary.ts';
+import { createSpace, joinSpace } from './spaces.ts';
 
 const TITLES = [
   'Tea',

@@ -10,10 +10,10 @@ import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
 import { readPages } from '../support/pages.ts';
+import { getPage, searchPath, tagPath } from '../support/search-pages.ts';
 import { createSpace } from '../support/spaces.ts';
+import { createTeaSpaces } from '../support/tea-spaces.ts';
 import { useApp } from '../support/use-app.ts';
-import { getPage, searchPath, tagPath } from './search-pages.ts';
-import { createTeaSpaces } from './tea-spaces.ts';
 
 const app = useApp();
 let ann: TestUser;
