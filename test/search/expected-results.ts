@@ -102,7 +102,8 @@ export function expectedResults(
     if (countFound() < 10) add(withForms, withForms.length);
   };
   const countFound = () => expected.typed.length + expected.other.length;
-  if (kept.length <= 2) addForms(kept.map(asSlot), COMPOUNDS);
+  const isKnown = ({ typed }: QueryWord) => documentsWithPrefix(dictionary, typed) > 0;
+  if (kept.length <= 2 && kept.every(isKnown)) addForms(kept.map(asSlot), COMPOUNDS);
   if (isOther && countFound() < 10) add(meant, meant.length);
   const before = countFound();
   addForms(base, RELATIVES);

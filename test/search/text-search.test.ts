@@ -65,6 +65,7 @@ function generateSpaces(count: number) {
         ...pick(RARE, 2),
         ...(i === 0 ? ['the'] : []),
         ...(i % 3 === 0 ? ['with'] : []),
+        ...(i % 1_000 === 5 ? ['rotform'] : []),
       ].join(' '),
       participants: Math.floor(2 ** (random(110) / (name || i === 111 ? Infinity : 10))),
     };

@@ -1,4 +1,4 @@
-import type { Dictionary } from '../dictionary/dictionary.ts';
+import { type Dictionary, documentsWithPrefix } from '../dictionary/dictionary.ts';
 import { wordsEndingWith } from '../dictionary/words-ending.ts';
 import { type Alternative, type Interpretation, interpretWithForms } from '../interpretation.ts';
 import { hasManyMatches } from './relatives.ts';
@@ -22,7 +22,9 @@ export function withCompounds(
   dictionary: Dictionary,
   words: readonly Alternative[],
 ): Interpretation | undefined {
-  if (words.length > MAX_WORDS) return undefined;
+  // Few spaces match a misspelled word, whatever the other one is.
+  const isKnown = words.every(([[text = '']]) => documentsWithPrefix(dictionary, text) > 0);
+  if (words.length > MAX_WORDS || !isKnown) return undefined;
   return interpretWithForms('compounds', words, (word) => compoundsOf(dictionary, word));
 }
 
