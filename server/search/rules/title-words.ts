@@ -10,6 +10,9 @@ import { readRows } from '../rows.ts';
 /** Maximum number of words of a query to compare with titles. Each takes about a millisecond. */
 const MAX_WORDS = 2;
 
+/** Longer words would be compared with too many others: a word of this length takes a few milliseconds. */
+const MAX_LENGTH = 16;
+
 /** Maximum number of spaces with a similar word in the title to read. */
 const MAX_SPACES = 10;
 
@@ -33,7 +36,8 @@ export async function findSimilarTitleWords(
   let compared = 0;
   for (const [i, { word }] of words.entries()) {
     if (compared === MAX_WORDS) break;
-    if (!isCorrectable(word) || (await isInSpaces(search, word, budget))) continue;
+    if (word.length > MAX_LENGTH || !isCorrectable(word)) continue;
+    if (await isInSpaces(search, word, budget)) continue;
     similar[i] = await findSimilar(search, word, budget);
     compared += 1;
   }
