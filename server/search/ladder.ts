@@ -21,7 +21,7 @@ export interface List {
   head: readonly number[];
   last: Interpretation;
   /**
-   * What users see: the first interpretation with other words than the typed one that added spaces or may do so; empty if
+   * What users see: the first interpretation with other or fewer words than the typed one that added spaces or may do so; empty if
    * none.
    */
   answeredQuery: string;
@@ -64,7 +64,7 @@ export async function climb(
     // results. If nothing has, the query as typed has priority.
     const isTypedSpent = list.last === typed && resumeAfter !== null;
     if (isEmpty && (read.resumeAfter === null || isTypedSpent)) continue;
-    const isOther = last !== typed && last.text !== typedWords;
+    const isOther = last !== typed && (last.text !== typedWords || last.missing > 0);
     list = { head, last, answeredQuery: answered || (isOther ? last.text : '') };
     resumeAfter = read.resumeAfter;
     if (isEmpty) continue;

@@ -611,7 +611,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await page.getByRole('link', { name: 'Security' }).click();
       await page.getByRole('button', { name: /^End the session/ }).click();
       await appears(page.getByText('1 session.'));
-      await openView(other, '#/profile');
+      // Loads the sessions. The profile may still be cached.
+      await openView(other, '#/profile?section=security');
       await appears(other.getByText('Your session has ended. Sign in again.'));
 
       await page.getByRole('button', { name: 'Sign out' }).click();
