@@ -4,7 +4,12 @@ import { transactAlone } from '../../server/database/transaction.ts';
 /** Sends a request twice while no other transaction can write. Returns the first response. */
 export async function firstOfTwo<T>(engine: Engine, send: () => Promise<T>): Promise<T> {
   const lock = Promise.withResolvers<void>();
-  const locking = transactAlone(engine, () => lock.promise);
+  const acquired = Promise.withResolvers<void>();
+  const locking = transactAlone(engine, () => {
+    acquired.resolve();
+    return lock.promise;
+  });
+  await acquired.promise;
   const responses = [send(), send()];
   const first = await Promise.race(responses);
   lock.resolve();

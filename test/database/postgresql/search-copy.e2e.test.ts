@@ -300,6 +300,38 @@ test('A large transaction removes spaces that another process adds to the copy a
   expect(await findTitles(app, 'legion')).toEqual([]);
 });
 
+test('A large transaction is applied once if two processes read it at the same time', async () => {
+  const databaseUrl = await server.createDatabase('twice');
+  await using app = await startApp({ DATABASE_URL: databaseUrl }, { log, runsMaintenance: false });
+  const user = await app.register('reader');
+  await execute(
+    databaseUrl,
+    `WITH added AS (
+      INSERT INTO spaces (space_id, creator_pk, title, description, visibility, participant_count, created_at)
+      SELECT 'horde-' || i, users.pk, 'Horde ' || i, '', 'public', 0, ''
+      FROM users, generate_series(1, 600) AS i RETURNING pk
+    ) INSERT INTO search_changes (space_pk, omit) SELECT pk, true FROM added`,
+  );
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const source = delayTransactions(app.context.engine.db, async () => {
+    reached.resolve();
+    await released.promise;
+  });
+  const late = new SearchCopy(searchIndexFolder(app.context.config), source, indexer);
+  const update = late.update();
+  await reached.promise;
+  expect(await findTitles(app, 'horde')).toEqual([]);
+  // So that the snapshot of the late process is a later one.
+  await createSpace(user, { title: 'Horde leader' });
+  released.resolve();
+  await update;
+  await late.close();
+  expect(await findTitles(app, 'horde')).toEqual(['Horde leader']);
+  const copy = app.context.engine.searchIndex as SearchCopy;
+  while (await copy.addPending());
+  expect((await readPages(app, '/api/spaces/search?q=horde&limit=100')).flat()).toHaveLength(601);
+});
+
 /** Calls a function before each read-only transaction. */
 function delayTransactions(db: Database, delay: () => Promise<void>): Database {
   const transaction: Database['transaction'] = () => {

@@ -29,7 +29,7 @@ import {
   readTransaction,
   recordChanges,
 } from './log.ts';
-import { includes, parseSnapshot, type Snapshot } from './snapshot.ts';
+import { includes, parseSnapshot, type Snapshot, shows } from './snapshot.ts';
 
 /**
  * A transaction with more changes does not delay searches: the spaces that it removes disappear at once, and the others
@@ -331,7 +331,11 @@ export class SearchCopy implements SearchIndex {
       if (large.length > 0 && (await readLastSpacePk(index)) > lastSpacePk) return false;
       await insertSpaceChanges(index, marksOf(read.small));
       await this.#write(index, [...wanted, ...removed], read.contents);
-      await insertPendingTransactions(index, large);
+      await insertPendingTransactions(
+        index,
+        // Another process may have stored some, and even added their spaces.
+        large.filter(({ xid }) => !shows(current.snapshot, xid)),
+      );
       await insertPending(index, toSpacePks(postponed));
       await deletePending(index, toSpacePks([...wanted, ...removed]));
       const isBuilding = current.isBuilding || postponed.length > 0;

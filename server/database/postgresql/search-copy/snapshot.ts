@@ -29,3 +29,8 @@ export function includes(snapshot: Snapshot, other: Snapshot): boolean {
     snapshot.open.every((xid) => xid >= other.end || otherOpen.has(xid))
   );
 }
+
+/** Whether a snapshot shows the changes of a transaction that has been committed. */
+export function shows({ end, open }: Snapshot, xid: number): boolean {
+  return xid < end && !open.includes(xid);
+}
