@@ -60,9 +60,10 @@ export const searchSpacesQueryKey = (options: Options<SearchSpacesData>) => crea
  *
  * **Another query**: if fewer than ten spaces match `q` as typed, the results of one other query follow.
  * It corrects probable misspellings, splits compound words and leaves out the remaining stop words. If there
- * still are fewer than ten, spaces with only some of its words follow, those with more words first. The response header `Answered-Query` contains the other query. With
- * `as_typed=true`, there is no other query, no other forms of words are found, and no stop word is
- * ignored.
+ * still are fewer than ten, spaces with similar words follow, such as *image processing* for
+ * `image processor`, and then spaces with only some of the words, those with more of them first. The response
+ * header `Answered-Query` contains the other query. With `as_typed=true`, there is no other query, no other
+ * forms of words and no similar words are found, and no stop word is ignored.
  *
  * **Order**: spaces whose title equals `q` are first, then other matches of `q`, then matches of the
  * other query in the same order. Each group is sorted by popularity, then newest first. Popularity is
