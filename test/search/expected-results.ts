@@ -84,6 +84,7 @@ export function expectedResults(
   const isOther = meant.length < kept.length || meant.some(({ texts }) => texts.length > 1);
   const base = isOther ? meant : kept.map(asSlot);
 
+  const typedWords = words.map(({ typed }) => typed).join(' ');
   /** Adds the spaces with a number of the words, after those that have been found. */
   const add = (slots: Slot[], minWords: number, names: readonly string[] = []) => {
     const text = slots.map(({ texts: [first] }) => first).join(' ');
@@ -91,7 +92,8 @@ export function expectedResults(
     const found = inOrder(spaces, [text, whole], atLeast(minWords, slots), names);
     const before = [...expected.typed, ...expected.other];
     const added = found.filter((id) => !before.includes(id));
-    if (added.length > 0) expected.answeredQuery ??= text;
+    const isAsTyped = minWords === slots.length && text === typedWords;
+    if (added.length > 0 && !isAsTyped) expected.answeredQuery ??= text;
     expected.other.push(...added);
   };
   /** Adds the spaces that match one of the further forms, too. */
