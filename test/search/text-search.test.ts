@@ -8,7 +8,6 @@ import { type Dictionary, documentsWithPrefix } from '../../server/search/dictio
 import { documentKey } from '../../server/search/order.ts';
 import { sliceTerm } from '../../server/search/slices.ts';
 import { searchText, type TextQuery } from '../../server/search/text-search.ts';
-import { isPostgresql } from '../support/databases.ts';
 import { randomIntegers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
 import { type GeneratedIndex, generateIndex, scaleDictionary, viewed } from './generated-index.ts';
@@ -144,7 +143,7 @@ describe('A text search', () => {
         expect(found.ids).toEqual([...expected.typed, ...expected.other]);
         expect(found.answeredQuery).toBe(expected.answeredQuery);
       }),
-      { numRuns: isPostgresql ? 10 : 30 },
+      { numRuns: 30 },
     );
   });
 
@@ -211,7 +210,7 @@ describe('A text search', () => {
           const found = await readPages({ query: text, asTyped: true }, 100, dictionary);
           expect(found.ids).toEqual(typed);
         }),
-        { numRuns: isPostgresql ? 8 : 25 },
+        { numRuns: 25 },
       );
     },
   );
@@ -231,7 +230,7 @@ describe('A text search', () => {
           const isTypedRead = found.answeredQuery === null || found.ids[0] === typed[0];
           if (isTypedRead) expect(found.ids).toEqual(expect.arrayContaining(typed));
         }),
-        { numRuns: isPostgresql ? 8 : 25 },
+        { numRuns: 25 },
       );
     },
   );
