@@ -9,6 +9,7 @@ import { hashPassword } from '../auth/password-hashing.ts';
 import { type OpenedSession, openSession } from '../auth/sessions.ts';
 import type { Config, Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
+import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 
@@ -42,7 +43,6 @@ export async function register(
   const now = new Date().toISOString();
   try {
     const token = await transact(engine, async (trx) => {
-      // Without the nullable columns that a new account leaves empty.
       const { pk } = await trx
         .insertInto('users')
         .values({
@@ -54,10 +54,12 @@ export async function register(
           email_key: parsedEmail.key,
           password_hash: passwordHash,
           bio: '',
+          avatar: null,
           is_verified: 0,
           created_at: now,
           updated_at: now,
-        })
+          suspended_at: null,
+        } satisfies NewRow<'users'>)
         .returning('pk')
         .executeTakeFirstOrThrow();
       return openSession(trx, pk, deviceName, quotas);
