@@ -10,7 +10,7 @@ import type {
   IsChanged,
   SearchIndex,
 } from '../../engine.ts';
-import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prepared.ts';
+import { columnOf } from '../../prepared.ts';
 import type { PublicSpaces, Users } from '../../schema.ts';
 import { connect } from '../../sqlite/dialect.ts';
 import { createEngine } from '../../sqlite/engine.ts';
@@ -19,6 +19,7 @@ import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { stoppingError } from '../errors.ts';
 import { deleteCopy, findCopy, isDamage, prepareCopy } from './copy-file.ts';
+import { type CopyState, readLastSpacePk, readState, writeState } from './copy-state.ts';
 import {
   beginEpoch,
   type LoggedChange,
@@ -30,6 +31,24 @@ import {
   recordChanges,
 } from './log.ts';
 import { includes, parseSnapshot, type Snapshot, shows } from './snapshot.ts';
+import {
+  deletePending,
+  deleteUnusedTags,
+  deleteUsers,
+  insertPending,
+  insertPendingTransactions,
+  insertSpaceChanges,
+  insertTags,
+  insertUsers,
+  selectLastChanges,
+  selectPublic,
+  selectRows,
+  selectSpacesChangedBy,
+  selectTags,
+  selectTagsOf,
+  selectUsers,
+  updateCount,
+} from './statements.ts';
 
 /**
  * A transaction with more changes does not delay searches: the spaces that it removes disappear at once, and the others
@@ -48,16 +67,6 @@ const SNAPSHOT_REFRESH_MS = 10_000;
 
 /** Longer than any query on a copy, except for a comparison. */
 const CLOSE_DELAY_MS = 60_000;
-
-/** The row of `copy_state`. */
-interface CopyState {
-  epoch: string;
-  snapshot: Snapshot;
-  bound: number;
-  isBuilding: boolean;
-  /** The lowest transaction whose changes are still needed from the log. */
-  needed: number;
-}
 
 type Mark = readonly [epoch: string, end: number, open: readonly number[], min: number];
 
@@ -273,10 +282,12 @@ export class SearchCopy implements SearchIndex {
   }
 
   async countPending(): Promise<number> {
-    try {
-      const { rows } = await sql<{ count: number }>`
+    const count = () =>
+      sql<{ count: number }>`
         SELECT (SELECT count(*) FROM pending_spaces)
           + (SELECT coalesce(sum(changes), 0) FROM pending_transactions) AS count`.execute(this.db);
+    try {
+      const { rows } = await this.deleteIfDamaged(count);
       return rows[0]?.count ?? 0;
     } catch (error) {
       // Until maintenance has created the copy again, nothing is pending in it.
@@ -618,35 +629,6 @@ function toSpacePks(pks: readonly number[]): { space_pk: number }[] {
   return pks.map((space_pk) => ({ space_pk }));
 }
 
-async function readState(db: Database): Promise<CopyState> {
-  const { rows } = await sql<{
-    epoch: string;
-    snapshot: string;
-    bound: number;
-    is_building: number;
-    pending_xid: number | null;
-  }>`SELECT epoch, snapshot, bound, is_building,
-      (SELECT min(xid) FROM pending_transactions) AS pending_xid
-    FROM copy_state`.execute(db);
-  const [row] = rows;
-  if (!row) throw new Error('The table copy_state is empty.');
-  const snapshot = parseSnapshot(row.snapshot);
-  return {
-    epoch: row.epoch,
-    snapshot,
-    bound: row.bound,
-    isBuilding: row.is_building === 1,
-    needed: Math.min(snapshot.min, row.pending_xid ?? snapshot.min),
-  };
-}
-
-/** Returns the highest `space_pk` of the copy; 0 if it is empty. */
-async function readLastSpacePk(db: Database): Promise<number> {
-  const { rows } = await sql<{ last: number }>`
-    SELECT coalesce(max(space_pk), 0) AS last FROM public_spaces`.execute(db);
-  return rows[0]?.last ?? 0;
-}
-
 type SpaceRow = Omit<PublicSpaces, 'revision'>;
 
 function isSameRow(a: SpaceRow, b: SpaceRow): boolean {
@@ -667,124 +649,3 @@ function isSameDocument(a: SpaceRow, b: SpaceRow): boolean {
 function isSameUser(a: User, b: User): boolean {
   return a.user_id === b.user_id && a.username === b.username && a.avatar === b.avatar;
 }
-
-async function writeState(
-  index: Database,
-  { epoch, snapshot: { min, end, open }, bound, isBuilding }: Omit<CopyState, 'needed'>,
-): Promise<void> {
-  await sql`UPDATE copy_state SET epoch = ${epoch}, snapshot = ${`${min}:${end}:${open.join(',')}`},
-    bound = ${bound}, is_building = ${Number(isBuilding)}`.execute(index);
-}
-
-// Statements on PostgreSQL.
-
-const selectPublic = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
-  db
-    .selectFrom('spaces')
-    .select('spaces.pk')
-    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
-    .where('spaces.pk', 'in', columnOf(rows, 'pk'))
-    .where('visibility', '=', 'public')
-    .where('suspended_at', 'is', null)
-    .where(sql<boolean>`spaces.pk NOT IN (SELECT space_pk FROM erased_spaces)`),
-);
-
-const selectUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
-  db
-    .selectFrom('users')
-    .select(['pk', 'user_id', 'username', 'avatar'])
-    .where('pk', 'in', columnOf(rows, 'pk')),
-);
-
-const selectTags = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
-  db
-    .selectFrom('tags')
-    .select(['tag_id', 'tag_key'])
-    .where('tag_id', 'in', columnOf(rows, 'tag_id')),
-);
-
-// Statements on the copy.
-
-const selectRows = prepareReadMany({ space_pk: 'bigint' }, (db, rows) =>
-  db.selectFrom('public_spaces').selectAll().where('space_pk', 'in', columnOf(rows, 'space_pk')),
-);
-
-const selectTagsOf = prepareReadMany(
-  { key: 'bigint' },
-  (_, rows) => sql<{ tag_id: number }>`
-    SELECT DISTINCT json_extract(tag.value, '$.tag_id') AS tag_id
-    FROM public_spaces, json_each('{' || substr(tail, 2), '$.tags') AS tag
-    WHERE public_spaces.key IN (${sql.join(columnOf(rows, 'key'))})`,
-);
-
-const selectLastChanges = prepareReadMany(
-  { space_pk: 'bigint' },
-  (_, rows) => sql<{ space_pk: number; xid: number }>`
-    SELECT space_pk, max(xid) AS xid FROM space_changes
-    WHERE space_pk IN (${sql.join(columnOf(rows, 'space_pk'))}) GROUP BY space_pk`,
-);
-
-const selectSpacesChangedBy = prepareReadMany(
-  { xid: 'bigint' },
-  (_, rows) => sql<{ space_pk: number }>`
-    SELECT space_pk FROM space_changes WHERE xid IN (${sql.join(columnOf(rows, 'xid'))})`,
-);
-
-const insertSpaceChanges = prepareWriteMany(
-  { xid: 'bigint', space_pk: 'bigint' },
-  (_, rows) => sql`INSERT OR IGNORE INTO space_changes (xid, space_pk)
-    VALUES ${sql.join(rows.map(({ xid, space_pk }) => sql`(${xid}, ${space_pk})`))}`,
-);
-
-const updateCount = prepare(
-  { space_pk: 'bigint', participant_count: 'bigint', revision: 'bigint' },
-  (db, { space_pk, participant_count, revision }) =>
-    db
-      .updateTable('public_spaces')
-      .set({ participant_count, revision })
-      .where('space_pk', '=', space_pk),
-);
-
-const insertPending = prepareWriteMany(
-  { space_pk: 'bigint' },
-  (_, rows) => sql`INSERT OR IGNORE INTO pending_spaces (space_pk)
-    VALUES ${sql.join(rows.map(({ space_pk }) => sql`(${space_pk})`))}`,
-);
-
-const insertPendingTransactions = prepareWriteMany(
-  { xid: 'bigint', changes: 'bigint' },
-  (_, rows) => sql`INSERT INTO pending_transactions (xid, after, changes)
-    VALUES ${sql.join(rows.map(({ xid, changes }) => sql`(${xid}, 0, ${changes})`))}`,
-);
-
-const deletePending = prepareReadMany(
-  { space_pk: 'bigint' },
-  (_, rows) => sql`DELETE FROM pending_spaces
-    WHERE space_pk IN (${sql.join(columnOf(rows, 'space_pk'))})`,
-);
-
-const insertTags = prepareWriteMany(
-  { tag_id: 'bigint', tag_key: 'text' },
-  (_, rows) => sql`INSERT OR REPLACE INTO tags (tag_id, tag_key)
-    VALUES ${sql.join(rows.map(({ tag_id, tag_key }) => sql`(${tag_id}, ${tag_key})`))}`,
-);
-
-const deleteUnusedTags = prepareReadMany(
-  { tag_id: 'bigint' },
-  (_, rows) => sql`DELETE FROM tags WHERE tag_id IN (${sql.join(columnOf(rows, 'tag_id'))})
-    AND NOT EXISTS (SELECT 1 FROM tag_hits WHERE tag_hits.tag_id = tags.tag_id)`,
-);
-
-const deleteUsers = prepareReadMany(
-  { pk: 'bigint' },
-  (_, rows) => sql`DELETE FROM users WHERE pk IN (${sql.join(columnOf(rows, 'pk'))})`,
-);
-
-const insertUsers = prepareWriteMany(
-  { pk: 'bigint', user_id: 'text', username: 'text', avatar: 'nullable text' },
-  (_, rows) => sql`INSERT INTO users (pk, user_id, username, avatar)
-    VALUES ${sql.join(rows.map((row) => sql`(${row.pk}, ${row.user_id}, ${row.username}, ${row.avatar})`))}
-    ON CONFLICT (pk) DO UPDATE SET
-      user_id = excluded.user_id, username = excluded.username, avatar = excluded.avatar
-    WHERE (user_id, username, avatar) IS NOT (excluded.user_id, excluded.username, excluded.avatar)`,
-);
