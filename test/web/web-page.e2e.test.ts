@@ -304,6 +304,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
 
     test('of an ended session by asking to sign in, and returns to the view', async () => {
       await using page = await openSignedIn('#/profile');
+      await page.setViewportSize({ width: 390, height: 400 });
+      await page.getByRole('button', { name: 'Save bio' }).scrollIntoViewIfNeeded();
       // In one step, because a query in the background would end the session before the click.
       await page.getByRole('button', { name: 'Save bio' }).evaluate((button: HTMLElement) => {
         sessionStorage.setItem('access-token', 'sps_ended');
@@ -311,6 +313,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       });
       await appears(page.getByRole('heading', { name: 'Sign in' }));
       await appears(page.getByText('Your session has ended. Sign in again.'));
+      expect(await page.evaluate(() => window.scrollY)).toBe(0);
       expect(await page.evaluate(() => sessionStorage.getItem('access-token'))).toBeNull();
       await fillSignIn(page, DEMO_ACCOUNT.password);
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -683,9 +686,9 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
         .click();
       await disappears(appreciations);
 
-      await write(page, 'Charts: https://example.com/charts?of=coast.');
+      await write(page, 'Charts (https://example.com/Coast_(chart)?of=north).');
       const link = messageOf(other, 'Charts').getByRole('link', { name: /^https/ });
-      expect(await link.getAttribute('href')).toBe('https://example.com/charts?of=coast');
+      expect(await link.getAttribute('href')).toBe('https://example.com/Coast_(chart)?of=north');
 
       await other.context().setOffline(true);
       await appears(other.getByText('You are offline.'));
@@ -742,6 +745,31 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       expect(markings).toBe(1);
       await openView(page, '#/your-spaces');
       await expect.poll(() => markings, { timeout: 10_000 }).toBe(2);
+    });
+
+    test('marks a message that arrives in a hidden tab as read when the reader returns', async () => {
+      const writer = await service.register();
+      await using page = await open('#/sign-in');
+      await signIn(page, writer);
+      await createSpace(page, 'Night trains', 'public');
+      await appears(page.getByText('Nobody has written here yet.'));
+      const markings: string[] = [];
+      page.on('request', (request) => {
+        if (/\/read$/.test(request.url())) markings.push(request.url());
+      });
+      const setHidden = (hidden: boolean) =>
+        page.evaluate((value) => {
+          Object.defineProperty(document, 'hidden', { value, configurable: true });
+          document.dispatchEvent(new Event('visibilitychange'));
+        }, hidden);
+      await setHidden(true);
+      await write(page, 'All aboard');
+      await disappears(page.getByText('Sending …'));
+      // Longer than a message is shown until it counts as read.
+      await sleep(2_500);
+      expect(markings).toEqual([]);
+      await setHidden(false);
+      await expect.poll(() => markings.length, { timeout: 10_000 }).toBeGreaterThan(0);
     });
 
     test('without a second message if a response is lost', async () => {

@@ -56,7 +56,7 @@ export function openView(address: string): void {
 
 /** Opens a view instead of the current one, to which the Back button does not return. */
 export function replaceView(address: string): void {
-  history.replaceState(history.state, '', address);
+  history.replaceState(null, '', address);
   window.dispatchEvent(new Event('hashchange'));
 }
 

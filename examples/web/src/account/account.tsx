@@ -21,7 +21,7 @@ const SECTIONS = { profile: 'Profile', security: 'Security', data: 'Your data' }
 /** Everything that can be changed about the account, in sections with their own addresses. */
 export function Account({ section }: { section: string | null }) {
   const { data: profile, error, refetch } = useQuery(getProfileOptions());
-  const shown = section ?? 'profile';
+  const shown = section !== null && Object.hasOwn(SECTIONS, section) ? section : 'profile';
   return (
     <div className="column">
       <header className="view-header">

@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Message, Space } from 'space-service';
 import { getParticipationOptions, markReadMutation } from 'space-service/tanstack-react-query';
 import { accessToken } from '../session.ts';
@@ -27,16 +27,17 @@ export function useReadPosition(space: Space, newest: Message | undefined): stri
   const isUnread = data && newest && newest.created_at > data.read_until;
   const messageId = isUnread ? newest.message_id : undefined;
   const earliest = useRef(0);
+  // A message that arrives in a hidden tab is shown when the reader returns to it.
+  const isVisible = useSyncExternalStore(onVisibilityChange, () => !document.hidden);
   useEffect(() => {
-    if (!messageId) return;
+    if (!messageId || !isVisible) return;
     const delay = Math.max(READING_MS, earliest.current - Date.now());
     const timer = setTimeout(() => {
-      if (document.hidden) return;
       earliest.current = Date.now() + MARKING_INTERVAL_MS;
       mutate({ path: { space_id }, body: { message_id: messageId } });
     }, delay);
     return () => clearTimeout(timer);
-  }, [mutate, space_id, messageId]);
+  }, [mutate, space_id, messageId, isVisible]);
 
   // A reader who leaves during the pause has seen the newest message.
   const leave = useRef(() => {});
@@ -46,4 +47,9 @@ export function useReadPosition(space: Space, newest: Message | undefined): stri
   };
   useEffect(() => () => leave.current(), []);
   return before;
+}
+
+function onVisibilityChange(listener: () => void): () => void {
+  document.addEventListener('visibilitychange', listener);
+  return () => document.removeEventListener('visibilitychange', listener);
 }

@@ -1,5 +1,5 @@
-/** Addresses of the web, without punctuation after them. */
-const URLS = /(https?:\/\/[^\s<>"]*[^\s<>"'.,:;!?)\]}])/;
+/** Addresses of the web, without punctuation after them, but with pairs of parentheses. */
+const URLS = /(https?:\/\/(?:[^\s<>"()]*(?:\([^\s<>"()]*\)|[^\s<>"'.,:;!?()\]}]))+)/;
 
 /** A text by a user, with links to the addresses in it. They open in another tab, so that nothing here is lost. */
 export function LinkedText({ text }: { text: string }) {
