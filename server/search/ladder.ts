@@ -21,8 +21,8 @@ export interface List {
   head: readonly number[];
   last: Interpretation;
   /**
-   * What users see: the first interpretation with other or fewer words than the typed one that added spaces or may do so; empty if
-   * none.
+   * What users see: the first interpretation that added spaces, or may do so, and has other or fewer words than the typed
+   * one; empty if none.
    */
   answeredQuery: string;
 }
