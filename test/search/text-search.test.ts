@@ -395,6 +395,22 @@ describe('The cost of a page', () => {
     },
   );
 
+  test('of a search for an unknown word is at most a thousand terms, however many letters its script has', async () => {
+    const lettersFrom = (first: number, count: number) =>
+      String.fromCodePoint(...Array.from({ length: count }, (_, i) => first + i));
+    const [latin, hangul, ethiopic] = [0x61, 0xac00, 0x1200];
+    for (const text of [latin, hangul, ethiopic].flatMap((first) => [
+      lettersFrom(first, 4),
+      lettersFrom(first, 16),
+    ])) {
+      const { statements } = await observe(text, 1);
+      const terms = statements.map(
+        ({ query }) => JSON.stringify(query).match(/"term"/g)?.length ?? 0,
+      );
+      expect(Math.max(...terms)).toBeLessThanOrEqual(1_000);
+    }
+  });
+
   test('does not depend on the duration of its statements', async () => {
     const quick = await observe(TWELVE, 100);
     const slow = await observe(TWELVE, 100, { delayMs: 20 });

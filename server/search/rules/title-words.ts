@@ -10,8 +10,11 @@ import { readRows } from '../rows.ts';
 /** Maximum number of words of a query to compare with titles. Each takes about a millisecond. */
 const MAX_WORDS = 2;
 
-/** Longer words would be compared with too many others: a word of this length takes a few milliseconds. */
-const MAX_LENGTH = 16;
+/**
+ * Words with more edits are not compared: those of more than 21 Latin, 10 Cyrillic or 4 Hangul letters. This number takes
+ * a few milliseconds.
+ */
+const MAX_EDITS = 1_100;
 
 /** Maximum number of spaces with a similar word in the title to read. */
 const MAX_SPACES = 10;
@@ -36,9 +39,11 @@ export async function findSimilarTitleWords(
   let compared = 0;
   for (const [i, { word }] of words.entries()) {
     if (compared === MAX_WORDS) break;
-    if (word.length > MAX_LENGTH || !isCorrectable(word)) continue;
+    const letters = alphabetOf(word);
+    // An insertion or a replacement of each letter.
+    if (2 * word.length * letters.length > MAX_EDITS || !isCorrectable(word)) continue;
     if (await isInSpaces(search, word, budget)) continue;
-    similar[i] = await findSimilar(search, word, budget);
+    similar[i] = await findSimilar(search, editsOf(word, letters), budget);
     compared += 1;
   }
   return similar;
@@ -52,8 +57,12 @@ async function isInSpaces(search: KeySearch, prefix: string, budget: Budget): Pr
   return found === undefined || found.keys.length > 0;
 }
 
-async function findSimilar(search: KeySearch, word: string, budget: Budget): Promise<string[]> {
-  const edited = editsOf(word, alphabetOf(word));
+/** Returns those of the words that are in titles. */
+async function findSimilar(
+  search: KeySearch,
+  edited: ReadonlySet<string>,
+  budget: Budget,
+): Promise<string[]> {
   const pattern = { anyOf: [...edited].map((term) => ({ term, isPrefix: false })) };
   const query = { pattern, scope: 'title' } as const;
   const found = await findKeys(search, query, { after: -1, limit: MAX_SPACES }, budget);
