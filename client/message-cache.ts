@@ -1,4 +1,4 @@
-import type { InfiniteData, QueryClient, QueryKey } from '@tanstack/react-query';
+import type { InfiniteData, QueryClient, QueryFilters, QueryKey } from '@tanstack/react-query';
 import type { Message, MessagePage } from '../generated/types.gen.ts';
 
 /** Adds a message to the infinite lists of its space in the cache, or replaces it there. */
@@ -40,14 +40,20 @@ function changeMessages(
   spaceId: string,
   change: (pages: MessagePage[]) => MessagePage[],
 ): void {
-  const isList = ({ queryKey }: { queryKey: QueryKey }) => {
-    const { _id, _infinite, query } = readKey(queryKey);
-    return _id === 'listMessages' && _infinite === true && query?.space_id === spaceId;
-  };
   queryClient.setQueriesData<InfiniteData<MessagePage>>(
-    { predicate: isList },
+    listsOf(spaceId),
     (list) => list && { ...list, pages: change(list.pages) },
   );
+}
+
+/** Returns a filter for the infinite lists of the messages in a space. */
+export function listsOf(spaceId: string): QueryFilters {
+  return {
+    predicate({ queryKey }) {
+      const { _id, _infinite, query } = readKey(queryKey);
+      return _id === 'listMessages' && _infinite === true && query?.space_id === spaceId;
+    },
+  };
 }
 
 /** The order of `listMessages`. */

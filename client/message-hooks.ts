@@ -18,13 +18,17 @@ import type { Message, SendMessageData } from '../generated/types.gen.ts';
 import { newKey } from './creations.ts';
 import { type ApiError, toApiError } from './errors.ts';
 import { followMessages } from './following.ts';
-import { dropMessage, putMessage } from './message-cache.ts';
+import { dropMessage, listsOf, putMessage } from './message-cache.ts';
 
 /** Pause between updates, which bounds their rate even if a server does not wait. */
 const UPDATE_PAUSE_MS = 200;
 
+/** Pause before the messages are loaded again, in case that the next cursor is not valid either. */
+const RELOAD_PAUSE_MS = 3_000;
+
 /**
- * Follows a space: updates the cached lists of its messages when messages are sent, changed or deleted.
+ * Follows a space: updates the cached lists of its messages when messages are sent, changed or deleted. Loads them again
+ * if its position is no longer valid, for example after an upgrade of the server.
  * @param newerCursor of the first page of messages; undefined while it is loading
  * @param client by default, the exported `client`
  * @returns the error that has ended it, such as 404 when the reader has lost access to the space; null before
@@ -48,8 +52,18 @@ export function useLiveMessages(
       controller.abort();
       controller = new AbortController();
       const { signal } = controller;
-      follow(queryClient, client, position.current, signal).catch((reason) => {
-        if (!signal.aborted) setError(toApiError(undefined, reason));
+      follow(queryClient, client, position.current, signal).catch(async (reason) => {
+        if (signal.aborted) return;
+        const failure = toApiError(undefined, reason);
+        if (failure.code !== 'invalid_cursor') {
+          setError(failure);
+          return;
+        }
+        await new Promise((resolve) => setTimeout(resolve, RELOAD_PAUSE_MS));
+        if (signal.aborted) return;
+        position.current.cursor = undefined;
+        // `newerCursor` is undefined until the first page is loaded. Then this effect starts again.
+        await queryClient.resetQueries(listsOf(spaceId));
       });
     };
     start();

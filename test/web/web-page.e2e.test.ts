@@ -812,6 +812,37 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await appears(message.getByRole('button', { name: 'Appreciate', pressed: false }));
     });
 
+    test('and loads it again if the position of the reader is no longer valid', async () => {
+      const writer = await service.register();
+      await using page = await open('#/sign-in');
+      await signIn(page, writer);
+      // As after an upgrade of the server.
+      await page.route(
+        /api\/messages\?.*after=/,
+        (route) =>
+          route.continue({
+            url: route
+              .request()
+              .url()
+              .replace(/after=\w+/, 'after=old'),
+          }),
+        { times: 1 },
+      );
+      const [rejected] = await Promise.all([
+        page.waitForResponse((response) => response.status() === 400),
+        createSpace(page, 'Upgrades', 'public'),
+      ]);
+      expect(await rejected.json()).toMatchObject({ code: 'invalid_cursor' });
+      await service.fetch('/api/messages', {
+        method: 'POST',
+        headers: { ...writer.headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ space_id: idIn(page.url()), text: 'Sent meanwhile' }),
+      });
+      await appears(messageOf(page, 'Sent meanwhile'));
+      await write(page, 'Sent afterwards');
+      await appears(messageOf(page, 'Sent afterwards'));
+    });
+
     test('that begins at the newest message and loads earlier ones while scrolling up', async () => {
       const writer = await service.register();
       await using page = await open('#/sign-in');
