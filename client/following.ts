@@ -24,15 +24,15 @@ export interface FollowOptions {
   client?: Client;
 }
 
-/** What has happened in a space since the previous update. */
-export type SpaceUpdate = Pick<
+/** What has happened in a space since the previous events. */
+export type SpaceEvents = Pick<
   MessagePage,
   'items' | 'changed_items' | 'deleted_message_ids' | 'newer_cursor'
 >;
 
 /**
  * Follows the messages in a space: yields new, changed and deleted messages as soon as there are any. Every new message
- * is in exactly one update. To continue later, pass the `newer_cursor` of the last update as `after`.
+ * is yielded exactly once. To continue later, pass the `newer_cursor` of what was yielded last as `after`.
  *
  * After a lost connection, 408, 429 and errors of the server, it tries again, at increasing intervals or when
  * `Retry-After` says.
@@ -45,7 +45,7 @@ export async function* followMessages({
   after,
   signal,
   client = defaultClient,
-}: FollowOptions): AsyncGenerator<SpaceUpdate, void, undefined> {
+}: FollowOptions): AsyncGenerator<SpaceEvents, void, undefined> {
   let failures = 0;
   while (true) {
     const startedAt = Date.now();

@@ -9,7 +9,7 @@ export {
 export { createClient, withApiErrors } from './api-errors.ts';
 export { createSpace, sendMessage } from './creations.ts';
 export { ApiError, fieldErrors, SearchError } from './errors.ts';
-export { type FollowOptions, followMessages, type SpaceUpdate } from './following.ts';
+export { type FollowOptions, followMessages, type SpaceEvents } from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export { pages } from './pages.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';

@@ -7,7 +7,7 @@ import {
   deleteSpace,
   followMessages,
   listMessages,
-  type SpaceUpdate,
+  type SpaceEvents,
 } from '../../client/index.ts';
 import type { Space } from '../../generated/types.gen.ts';
 import type { TestUser } from '../support/client.ts';
@@ -29,9 +29,9 @@ beforeEach(async () => {
 /** Follows the space until `isDone` returns true for the updates so far. */
 async function follow(
   options: Omit<Parameters<typeof followMessages>[0], 'space_id'>,
-  isDone: (updates: SpaceUpdate[]) => boolean,
-): Promise<SpaceUpdate[]> {
-  const updates: SpaceUpdate[] = [];
+  isDone: (updates: SpaceEvents[]) => boolean,
+): Promise<SpaceEvents[]> {
+  const updates: SpaceEvents[] = [];
   for await (const update of followMessages({ space_id: space.space_id, ...options })) {
     updates.push(update);
     if (isDone(updates)) break;
@@ -39,7 +39,7 @@ async function follow(
   return updates;
 }
 
-const idsOf = (updates: SpaceUpdate[]) =>
+const idsOf = (updates: SpaceEvents[]) =>
   updates.flatMap(({ items }) => items.map(({ message_id }) => message_id));
 
 test('yields every message once, although responses are lost', async () => {

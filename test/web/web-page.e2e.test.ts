@@ -886,6 +886,23 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     });
   });
 
+  test('does not divide a tag with a comma when another field of a space is changed', async () => {
+    const creator = await service.register();
+    const headers = { ...creator.headers, 'content-type': 'application/json' };
+    const tags = ['salt, pepper', 'herbs'];
+    const body = JSON.stringify({ title: 'Spices', description: '', visibility: 'public', tags });
+    const created = await service.fetch('/api/spaces', { method: 'POST', headers, body });
+    const { space_id } = (await created.json()) as { space_id: string };
+    await using page = await open('#/sign-in');
+    await signIn(page, creator);
+    await openView(page, `#/space?id=${space_id}`);
+    await page.getByRole('button', { name: 'Edit space' }).click();
+    await page.getByLabel('Title').fill('Spices and herbs');
+    await page.getByRole('button', { name: 'Save space' }).click();
+    await appears(page.getByRole('heading', { level: 1, name: 'Spices and herbs' }));
+    await appears(page.getByRole('link', { name: 'salt, pepper' }));
+  });
+
   test('leads through the life of a private space', async () => {
     const [creator, guest] = [await service.register('keeper'), await service.register('guest')];
     await using page = await open('#/sign-in');

@@ -6,7 +6,7 @@ import { DialogButton } from '../ui/dialog.tsx';
 import { Failure } from '../ui/explanation.tsx';
 import { Form } from '../ui/form.tsx';
 import { showNotice } from '../ui/notice.tsx';
-import { SpaceFields, spaceOf } from './space-fields.tsx';
+import { SpaceFields, updateOf } from './space-fields.tsx';
 
 export function EditSpace({ space }: { space: Space }) {
   return (
@@ -49,7 +49,7 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
       key={data.etag}
       mutation={update}
       submit="Save space"
-      variables={(fields) => ({ path, headers, body: spaceOf(fields) })}
+      variables={(fields) => ({ path, headers, body: updateOf(fields, data.space) })}
       cancel={
         <button type="button" className="secondary" onClick={onClose}>
           Cancel

@@ -1,4 +1,4 @@
-import type { Space, SpaceCreation } from 'space-service';
+import type { Space, SpaceCreation, SpaceUpdate } from 'space-service';
 import { Field, textOf } from '../ui/form.tsx';
 
 /** The fields of a space, for a new one and for changes. */
@@ -28,7 +28,7 @@ export function SpaceFields({ space }: { space?: Space }) {
         name="tags"
         dir="auto"
         autoComplete="off"
-        defaultValue={space?.tags.map(({ tag_name }) => tag_name).join(', ')}
+        defaultValue={space && tagsOf(space)}
         hint="Separated by commas, such as “baking, sourdough”."
       />
       <fieldset>
@@ -65,4 +65,14 @@ export function spaceOf(fields: FormData): SpaceCreation {
       .filter((tag) => tag.trim() !== ''),
     visibility: textOf(fields, 'visibility') as SpaceCreation['visibility'],
   };
+}
+
+/** Returns the changes of a space. Omits tags that nobody has changed, because one with a comma would be divided. */
+export function updateOf(fields: FormData, space: Space): SpaceUpdate {
+  const { tags, ...others } = spaceOf(fields);
+  return textOf(fields, 'tags') === tagsOf(space) ? others : { ...others, tags };
+}
+
+function tagsOf({ tags }: Space): string {
+  return tags.map(({ tag_name }) => tag_name).join(', ');
 }
