@@ -144,7 +144,8 @@ describe.each(texts)('The pattern of %s', (_, schema, rule, unmatched) => {
     for (let code = 0; code <= 0xffff; code += 1) {
       const character = String.fromCharCode(code);
       for (const text of [`${character}aa`, `a${character}a`, `aa${character}`]) {
-        if (isAccepted(rule, text) && matches(text).includes(false)) wrong.push(text);
+        // The rule last, because it is much slower than the pattern.
+        if (matches(text).includes(false) && isAccepted(rule, text)) wrong.push(text);
       }
     }
     expect(wrong).toEqual([]);
