@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -18,7 +18,7 @@ const build = (...args: string[]) => run(process.execPath, ['codegen/build-packa
 
 test('the build replaces an earlier build', async () => {
   const target = join(folder, 'built');
-  await build(target, 'space-service');
+  await mkdir(join(target, 'space-service'), { recursive: true });
   await writeFile(join(target, 'space-service', 'old-file'), '');
   const { stdout } = await build(target, 'space-service');
   expect(stdout).toBe(`Built ${join(target, 'space-service')}\n`);
