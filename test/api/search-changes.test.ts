@@ -4,7 +4,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space, SpaceUpdate } from '../../generated/types.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
-import { waitForDictionary } from '../support/dictionary.ts';
+import { buildDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, joinSpace, leaveSpace } from '../support/spaces.ts';
 
@@ -14,7 +14,8 @@ let guests: TestUser[];
 
 // Each test uses a new database, because with a thousand spaces the dictionary omits words of a single space.
 beforeEach(async () => {
-  app = await startApp();
+  // `buildDictionary` replaces maintenance.
+  app = await startApp({}, { runsMaintenance: false });
   creator = await app.register();
   guests = await Promise.all(Array.from({ length: 3 }, () => app.register()));
 });
@@ -179,7 +180,7 @@ describe.each<Search>([
             for (const guest of guests.slice(0, count)) await joinSpace(guest, space);
             spaces.push(space);
           }
-          if (needsDictionary) await waitForDictionary(app);
+          if (needsDictionary) await buildDictionary(app);
           const unchanged = new Set(spaces.map(({ space_id }) => space_id));
 
           const perform = async (each: Change) => {
@@ -187,7 +188,7 @@ describe.each<Search>([
             if (each.kind === 'create') {
               spaces.push(await create(each.text, word));
             } else if (each.kind === 'refresh dictionary') {
-              await waitForDictionary(app);
+              await buildDictionary(app);
             } else {
               const space = spaces[each.index % spaces.length] as Space;
               unchanged.delete(space.space_id);
@@ -258,7 +259,7 @@ describe('A space whose rank drops after the first page has been read', () => {
     for (let i = 0; i < 3; i += 1) others.push(await createSpace(creator, { title }));
     for (const guest of guests) await joinSpace(guest, falling);
 
-    await waitForDictionary(app);
+    await buildDictionary(app);
 
     const first = await read(`${searchPath(spell(word))}&limit=2`);
     expect(first.ids).toContain(falling.space_id);

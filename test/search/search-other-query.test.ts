@@ -2,12 +2,13 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import type { TestUser } from '../support/client.ts';
-import { waitForDictionary } from '../support/dictionary.ts';
+import { buildDictionary } from '../support/dictionary.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 
-const app = useApp();
+// `buildDictionary` replaces maintenance.
+const app = useApp({}, { runsMaintenance: false });
 let ann: TestUser;
 
 beforeAll(async () => {
@@ -29,7 +30,7 @@ beforeAll(async () => {
   ] as const) {
     await createSpace(ann, { title, description, tags: ['mallets'] });
   }
-  await waitForDictionary(app);
+  await buildDictionary(app);
 });
 
 const titles = (results: Pick<SearchResult, 'title'>[]) => results.map(({ title }) => title);
@@ -68,7 +69,7 @@ describe('Inflected forms of a word', () => {
     await create('Two cherries');
     expect(await search('cherries')).toEqual({ found: ['Two cherries'], answered: null });
     await create('A cherrypicker');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const both = ['Two cherries', 'A cherry'];
     expect(await search('cherries')).toEqual({ found: both, answered: null });
     const all = { found: ['A cherrypicker', ...both], answered: null };
@@ -80,7 +81,7 @@ describe('Adjacent words that are a known word when joined', () => {
   test('are also found joined, and a title that then equals the query comes first', async () => {
     await create('Moonlight keyboards');
     await create('Keyboards in the moonlight');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const found = ['Moonlight keyboards', 'Keyboards in the moonlight'];
     expect(await search('moon light key boards')).toEqual({ found, answered: null });
   });
@@ -90,7 +91,7 @@ describe('Another query', () => {
   test('drops a run of an unspaced script that no space contains, although spaces contain its bigrams', async () => {
     await create('プログラ');
     await create('グラム');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const expected = { found: astronomy, answered: 'astronomy' };
     expect(await search('プログラム astronomy')).toEqual(expected);
   });
@@ -98,7 +99,7 @@ describe('Another query', () => {
   test('adds its results after those of the query as typed', async () => {
     await create('Fishing for the carp');
     await create('Fishing for carp');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await search('the carp')).toEqual({
       found: ['Fishing for the carp', 'Fishing for carp'],
       answered: 'carp',
@@ -116,7 +117,7 @@ describe('Another query', () => {
       answered: 'boats',
     });
     await create('Boots again', 3);
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await search('boets')).toEqual({
       found: ['Boots', 'Boots again', 'Boots again', 'Boots again', 'Boats of the world', 'Boats'],
       answered: 'boots',
@@ -128,12 +129,12 @@ describe('Another query', () => {
   test('corrects a word only if 20 times as many spaces have the correction, even in cached responses', async () => {
     await create('My kettel');
     await create('Kettle', 19);
-    await waitForDictionary(app);
+    await buildDictionary(app);
     // Not corrected, but these words begin alike.
     const few = { found: ['My kettel', ...Array(19).fill('Kettle')], answered: null };
     expect([await search('kettel'), await search('kettel')]).toEqual([few, few]);
     await create('Kettle');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const many = { found: ['My kettel', ...Array(20).fill('Kettle')], answered: 'kettle' };
     expect([await search('kettel'), await search('kettel')]).toEqual([many, many]);
   });
@@ -143,7 +144,7 @@ describe('Another query', () => {
     await create('Slate repair', 3);
     await create('Slate roof', 2);
     await create('Terrace roof', 9);
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const found = [
       ...Array(2).fill('Repair a roof with slate'),
       ...Array(2).fill('Slate roof'),
@@ -160,7 +161,7 @@ describe('Another query', () => {
   test('is used only if fewer than ten spaces match as typed, for any limit', async () => {
     await create('The library', 9);
     await create('A library', 3);
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const limits = [1, 2, 8, 9, 10, 11, 12, 100];
     const read = async (limit: number) => {
       const path = pathOf('the library', { limit: String(limit) });
@@ -174,7 +175,7 @@ describe('Another query', () => {
       expect(await read(limit)).toEqual({ answered: 'library', found });
     }
     await create('The library');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     for (const limit of limits) {
       expect(await read(limit)).toEqual({ answered: null, found: [...nine, 'The library'] });
     }
@@ -185,7 +186,7 @@ describe('Another query', () => {
     expect(titles(await first.json())).toEqual([astronomy[0]]);
     await create('Asttronomy');
     await create('Astronomy now');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const rest = await readPages<SearchResult>(app, nextPage(first) as string);
     expect(rest.flat().map(({ title }) => title)).toEqual(astronomy.slice(1));
     expect(await search('asttronomy')).toEqual({ found: ['Asttronomy'], answered: null });
@@ -195,27 +196,27 @@ describe('Another query', () => {
     const text = { title: 'Xylophones', description: 'Marimbas and vibraphones' };
     const secret = await createSpace(ann, { ...text, visibility: 'private' });
     const answers = async () => [await search('xylophomes'), await search('marimbus')];
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await answers()).toEqual([nothing, nothing]);
     await change(secret, { visibility: 'public' });
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await answers()).toEqual([
       { found: ['Xylophones'], answered: 'xylophones' },
       { found: ['Xylophones'], answered: 'marimbas' },
     ]);
     await change(secret, { visibility: 'private' });
     expect(await answers()).toEqual([nothing, nothing]);
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await answers()).toEqual([nothing, nothing]);
   });
 
   test('never contains former words of changed or deleted spaces', async () => {
     const space = await createSpace(ann, { title: 'Clavichord', description: '' });
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await search('clavicord')).toEqual({ found: ['Clavichord'], answered: 'clavichord' });
     await change(space, { title: 'Harpsichord' });
     expect(await search('clavicord')).toEqual(nothing);
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await search('clavicord')).toEqual(nothing);
     expect(await search('harpsicord')).toEqual({ found: ['Harpsichord'], answered: 'harpsichord' });
     await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
@@ -225,7 +226,7 @@ describe('Another query', () => {
   test('never contains words of a deleted account', async () => {
     const user = await app.register();
     await createSpace(user, { title: 'Hurdy-gurdies' });
-    await waitForDictionary(app);
+    await buildDictionary(app);
     expect(await search('gurdeis')).toEqual({ found: ['Hurdy-gurdies'], answered: 'gurdies' });
     await api.deleteAccount({ client: user.client, throwOnError: true });
     expect(await search('gurdeis')).toEqual(nothing);
@@ -236,7 +237,7 @@ describe('as_typed', () => {
   test('returns only spaces that match the query as typed, if true', async () => {
     await create('Gardens of Rome');
     await create('My garden');
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const both = { found: ['My garden', 'Gardens of Rome'], answered: null };
     expect(await search('gardens')).toEqual(both);
     expect(await search('gardens', { as_typed: 'false' })).toEqual(both);
@@ -275,7 +276,7 @@ describe('Answered-Query', () => {
     for (const title of ['Watching birds', 'Birds and watching', 'Watching their birds']) {
       await create(title);
     }
-    await waitForDictionary(app);
+    await buildDictionary(app);
     const path = pathOf('watching birds their', { limit: '1' });
     const expected = Array(3).fill('watching%20birds');
     expect(await headersOfPages(path)).toEqual(expected);
