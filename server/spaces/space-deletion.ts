@@ -4,7 +4,6 @@ import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../datab
 import { erasedId } from '../database/erased-rows.ts';
 import { columnOf } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
-import type { ChangedMessage } from '../messages/message-order.ts';
 import { hideDocuments, moveDocument } from '../search/documents.ts';
 import { findOwnSpace } from './space-access.ts';
 import { deleteUnusedTags } from './tags.ts';
@@ -150,7 +149,7 @@ async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
 export async function eraseMessageBatch(
   trx: Database,
   condition: RawBuilder<boolean>,
-): Promise<ChangedMessage[]> {
+): Promise<{ messageId: string; spacePk: number }[]> {
   const messages = await trx
     .selectFrom('messages')
     .select(['pk', 'message_id as messageId', 'space_pk as spacePk'])
