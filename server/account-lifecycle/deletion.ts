@@ -4,7 +4,7 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import type { DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId, isLiveSpace } from '../database/erased-rows.ts';
-import { transactInOrder } from '../database/transaction.ts';
+import { transact } from '../database/transaction.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
 import { eraseBatch } from './erasure.ts';
 
@@ -26,7 +26,7 @@ export async function eraseAccount(
   { pk: userPk, sessionPk }: TaskTarget,
   maxMs = MAX_FIRST_ERASURE_MS,
 ): Promise<void> {
-  await transactInOrder(engine, null, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, { sessionPk });
     await eraseAccountRows(engine, trx, userPk, maxMs);
   });
@@ -40,7 +40,7 @@ export async function deleteSuspendedAccount(
   engine: Engine,
   account: string,
 ): Promise<'deleted' | 'unknown' | 'not suspended'> {
-  return transactInOrder(engine, null, async (trx) => {
+  return transact(engine, async (trx) => {
     const userPk = await findAccount(trx, account);
     if (userPk === undefined) return 'unknown';
     const { suspended_at } = await trx

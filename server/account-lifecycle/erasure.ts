@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { deleteKeyBatch } from '../accounts/idempotency-keys.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
-import { transactInOrder } from '../database/transaction.ts';
-import { recordChanges } from '../messages/message-order.ts';
+import { columnOf } from '../database/prepared.ts';
+import { transact } from '../database/transaction.ts';
+import { type ChangedMessage, recordChanges } from '../messages/message-order.ts';
 import {
   eraseBatchOfSpaces,
   eraseMessageBatch,
@@ -32,8 +33,7 @@ export async function eraseDeletedRows(
   const deadline = performance.now() + maxRunMs;
   while (await hasDeletedRows(engine.db)) {
     let startedAt = performance.now();
-    // Its events can be in any spaces.
-    await transactInOrder(engine, null, (trx) => {
+    await transact(engine, (trx) => {
       startedAt = performance.now();
       return repeatUntil(startedAt + maxTransactionMs, () => eraseBatch(engine, trx));
     });
@@ -63,11 +63,11 @@ export async function eraseBatch(engine: Engine, trx: DatabaseTransaction): Prom
   return (
     (await moveSpaceBatch(engine, trx)) ||
     (await eraseBatchOfSpaces(engine, trx)) ||
-    (await eraseBatchOfUsers(trx))
+    (await eraseBatchOfUsers(engine, trx))
   );
 }
 
-async function eraseBatchOfUsers(trx: DatabaseTransaction): Promise<boolean> {
+async function eraseBatchOfUsers(engine: Engine, trx: DatabaseTransaction): Promise<boolean> {
   const user = await trx
     .selectFrom('erased_users')
     .select('user_pk')
@@ -76,22 +76,32 @@ async function eraseBatchOfUsers(trx: DatabaseTransaction): Promise<boolean> {
     .executeTakeFirst();
   if (!user) return false;
   const { user_pk: userPk } = user;
-  if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`, recordChanges)) return true;
-  if (await eraseAppreciationBatch(trx, userPk)) return true;
+  const changed = await eraseMessageBatch(trx, sql`author_pk = ${userPk}`);
+  if (changed.length === 0) changed.push(...(await eraseAppreciationBatch(trx, userPk)));
+  if (changed.length > 0) {
+    await recordChanges(engine, trx, changed);
+    return true;
+  }
   if (await deleteKeyBatch(trx, sql`user_pk = ${userPk}`)) return true;
   // Cascades to `erased_users`. There are no other rows left.
   await trx.deleteFrom('users').where('pk', '=', userPk).execute();
   return true;
 }
 
-async function eraseAppreciationBatch(trx: Database, userPk: number): Promise<boolean> {
-  // Without ORDER BY, because both statements read the same index and so select the same rows.
-  const batch = (columns: string) => sql`SELECT ${sql.raw(columns)} FROM appreciations
-    WHERE user_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}`;
-  await recordChanges(trx, batch('message_pk'));
-  const { numAffectedRows } = await sql`
-    DELETE FROM appreciations WHERE (message_pk, user_pk) IN (${batch('message_pk, user_pk')})`.execute(
-    trx,
-  );
-  return numAffectedRows !== 0n;
+/** Deletes a batch of the appreciations of a user. Returns their messages. */
+async function eraseAppreciationBatch(trx: Database, userPk: number): Promise<ChangedMessage[]> {
+  const messages = await trx
+    .selectFrom('appreciations')
+    .innerJoin('messages', 'messages.pk', 'appreciations.message_pk')
+    .select(['messages.pk', 'message_id as messageId', 'space_pk as spacePk'])
+    .where('user_pk', '=', userPk)
+    .limit(ROWS_PER_STATEMENT)
+    .execute();
+  if (messages.length === 0) return messages;
+  await trx
+    .deleteFrom('appreciations')
+    .where('user_pk', '=', userPk)
+    .where('message_pk', 'in', columnOf(messages, 'pk'))
+    .execute();
+  return messages;
 }

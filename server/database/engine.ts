@@ -16,15 +16,14 @@ export interface Engine {
    * transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
-  /** Acquires the write lock until the transaction ends. This or `lockMessageOrder` must be the first call of every transaction that writes. */
+  /** Acquires the write lock until the transaction ends. Must be the first call of every transaction that writes. */
   lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void>;
   /**
-   * Like `lockForWriting`, for a transaction with events in a space. Waits for other transactions that have called this
-   * function for the same space or for all spaces, and for those in mode `exclusive`. So it sees all of their events,
-   * and its own become visible later. It must not change the search index, unless it is for all spaces.
-   * @param spaceId null for all spaces
+   * Returns the time of a new event in these spaces, in milliseconds: now, or later than their latest event. Until the
+   * transaction ends, others that call this function for the same spaces wait. So events become visible in the order of
+   * their times. Call it as late as possible, so that others wait only for the commit.
    */
-  lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void>;
+  nextEventMs(trx: Database, spacePks: readonly number[]): Promise<number>;
   /** Tells all processes that something has happened to the messages of a space. Only a hint: it can be lost. */
   announceEvent(spaceId: string): void;
   /**

@@ -17,7 +17,6 @@ export interface Schema {
   space_tags: SpaceTags;
   messages: Messages;
   appreciations: Appreciations;
-  space_clocks: SpaceClocks;
   message_changes: MessageChanges;
   reports: Reports;
   public_spaces: PublicSpaces;
@@ -148,18 +147,11 @@ interface Appreciations {
   created_at: string;
 }
 
-/** When something last happened to the messages of a space. See `messages/message-order.ts`. */
-interface SpaceClocks {
-  space_pk: number;
-  /** Milliseconds since 1970. */
-  last_event_ms: number;
-}
-
 /** Messages that were deleted, or whose appreciations changed, in the last days. See `messages/message-order.ts`. */
 interface MessageChanges {
   message_id: string;
   space_pk: number;
-  /** When it last changed. A time of the space's clock, so in the same order as messages. */
+  /** When it last changed. In the same order as the times of messages. */
   changed_at: string;
 }
 

@@ -14,41 +14,15 @@ const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
  *   with another transaction, so it must not have other side effects.
  * @throws the error of `work`, after rolling back
  */
-export function transact<T>(engine: WritableEngine, work: Work<T>): Promise<T> {
-  return runUntilCommitted(engine, work, (trx) => engine.lockForWriting(trx, 'shared'));
-}
-
-/**
- * Like `transact`, for a transaction that sends, deletes or changes messages. Such transactions in the same space run
- * one after the other, so that their events are committed in the order of the space's clock. Then announces the event.
- * @param spaceId null for messages in several spaces
- */
-export async function transactInOrder<T>(
-  engine: WritableEngine & Pick<Engine, 'lockMessageOrder' | 'announceEvent'>,
-  spaceId: string | null,
+export async function transact<T>(
+  engine: Pick<Engine, 'db' | 'isConflict' | 'lockForWriting'>,
   work: Work<T>,
-): Promise<T> {
-  const result = await runUntilCommitted(engine, work, (trx) =>
-    engine.lockMessageOrder(trx, spaceId),
-  );
-  if (spaceId !== null) engine.announceEvent(spaceId);
-  return result;
-}
-
-type WritableEngine = Pick<Engine, 'db' | 'isConflict' | 'lockForWriting'>;
-
-type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;
-
-async function runUntilCommitted<T>(
-  engine: WritableEngine,
-  work: Work<T>,
-  lock: (transaction: DatabaseTransaction) => Promise<void>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await runSerializable(engine.db, async (trx) => {
         // A transaction that conflicted once would often conflict again. Without other writers, it cannot.
-        await (attempt === 1 ? lock(trx) : engine.lockForWriting(trx, 'exclusive'));
+        await engine.lockForWriting(trx, attempt === 1 ? 'shared' : 'exclusive');
         return work(trx);
       });
     } catch (error) {
@@ -56,6 +30,8 @@ async function runUntilCommitted<T>(
     }
   }
 }
+
+type Work<T> = (transaction: DatabaseTransaction) => Promise<T>;
 
 /** Like `transact`, but runs `work` only once. Other writers wait until it ends. */
 export function transactAlone<T>(

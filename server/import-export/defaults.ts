@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** Returns the time of a record in UTC with milliseconds, or the current time if the record has none. */
+/**
+ * Returns the time of a record in UTC with milliseconds, or the current time if the record has none or a later one.
+ * Later times would come after everything that happens next, and hide unread messages.
+ */
 export function timeOrNow(text: string | undefined): string {
-  return (text === undefined ? new Date() : new Date(text)).toISOString();
+  const now = Date.now();
+  return new Date(text === undefined ? now : Math.min(Date.parse(text), now)).toISOString();
 }
 
 /** Returns an id for a record without one: 132 bits of a hash. The same record always gets the same id. */

@@ -68,7 +68,7 @@ export async function importRecords(
     // The rows of accounts and spaces that were deleted while the import waited for its first line.
     while (await eraseBatch(engine, trx));
     const existing = options.onlyNew ? await lastKeys(trx) : NOTHING_EXISTING;
-    await addBatches({ trx, report, existing }, first, batches, options);
+    await addBatches({ engine, trx, report, existing }, first, batches, options);
     await updateParticipantCounts(trx);
     const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE && !engine.searchIndex.record)

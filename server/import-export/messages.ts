@@ -1,8 +1,7 @@
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage } from '../database/erased-rows.ts';
-import { type ParameterType, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, type ParameterType, prepareWriteMany } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
-import { advanceClocks } from '../messages/message-order.ts';
 import { assertMessageText } from '../messages/message-text.ts';
 import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
@@ -84,7 +83,7 @@ export async function addMessages(
   run: ImportRun,
   records: readonly Line<MessageRecord>[],
 ): Promise<void> {
-  const { trx, report } = run;
+  const { trx, report, engine } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'author_id');
   const resolved = convertLines(report, records, (record) => {
@@ -112,6 +111,7 @@ export async function addMessages(
     };
   });
   const added = await insertMessages(trx, contentsOf(valid));
-  await advanceClocks(trx, contentsOf(valid));
+  // Later events get later times.
+  if (valid.length > 0) await engine.nextEventMs(trx, columnOf(contentsOf(valid), 'space_pk'));
   countRecords(report, valid.length, added.length);
 }

@@ -1,4 +1,4 @@
-import type { DatabaseTransaction } from '../database/engine.ts';
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 
 /** Thrown for an invalid line. The message is the reason, without the line number. */
@@ -19,6 +19,7 @@ export interface BadLine {
 
 /** The state of a running import. */
 export interface ImportRun {
+  engine: Engine;
   trx: DatabaseTransaction;
   report: ImportReport;
   /** Records can refer only to users, spaces and messages with a higher `pk`: those that this import has added. */

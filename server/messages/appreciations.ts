@@ -1,11 +1,11 @@
 import type { Message } from '../../generated/types.gen.ts';
 import { countAction } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { transactInOrder } from '../database/transaction.ts';
+import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
-import { recordChange } from './message-order.ts';
-import { findMessage, findSpaceId, readMessage } from './messages.ts';
+import { recordChanges } from './message-order.ts';
+import { findMessage, readMessage } from './messages.ts';
 
 /**
  * Adds the caller's appreciation to someone else's message. Does nothing if it exists.
@@ -16,8 +16,7 @@ export async function appreciate(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  const spaceId = await findSpaceId(engine.db, messageId);
-  return transactInOrder(engine, spaceId, async (trx) => {
+  const changed = await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
     const message = await findMessage(trx, caller, messageId);
@@ -34,9 +33,11 @@ export async function appreciate(
       })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
-    if (numInsertedOrUpdatedRows) await recordChange(trx, message);
+    if (numInsertedOrUpdatedRows) await recordChanges(engine, trx, [message]);
     return readMessage(trx, avatars, message.pk, caller);
   });
+  engine.announceEvent(changed.space_id);
+  return changed;
 }
 
 /**
@@ -48,8 +49,7 @@ export async function withdrawAppreciation(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  const spaceId = await findSpaceId(engine.db, messageId);
-  return transactInOrder(engine, spaceId, async (trx) => {
+  const changed = await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     const { numDeletedRows } = await trx
@@ -57,7 +57,9 @@ export async function withdrawAppreciation(
       .where('message_pk', '=', message.pk)
       .where('user_pk', '=', caller.userPk)
       .executeTakeFirst();
-    if (numDeletedRows) await recordChange(trx, message);
+    if (numDeletedRows) await recordChanges(engine, trx, [message]);
     return readMessage(trx, avatars, message.pk, caller);
   });
+  engine.announceEvent(changed.space_id);
+  return changed;
 }

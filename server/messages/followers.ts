@@ -4,7 +4,7 @@ import type { Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import { findAnySpace } from '../spaces/space-access.ts';
 import { checkReaders, type Reader } from './follower-access.ts';
-import type { EventPosition } from './message-order.ts';
+import { type EventPosition, formatTime } from './message-order.ts';
 import { type Events, readAppreciated, readEvents } from './read-events.ts';
 
 /** Number of spaces that are read at the same time. */
@@ -68,7 +68,7 @@ interface Room {
   /** The followers whose position has not been read. */
   arrived: Follower[];
   /** The time of the latest event that a poll has found. */
-  lastEventMs: number;
+  lastEventTime: string;
   /** Whether there may be events for those who wait. */
   hasNews: boolean;
   /** Whether it is in the queue or being read. */
@@ -97,7 +97,7 @@ export function openFollowers(
         spacePk: undefined,
         followers: new Set(),
         arrived: [],
-        lastEventMs: position[0],
+        lastEventTime: formatTime(position[0]),
         hasNews: false,
         isBusy: false,
       };
@@ -177,7 +177,7 @@ export function openFollowers(
       }
     } catch (error) {
       // The next poll requests another read.
-      room.lastEventMs = 0;
+      room.lastEventTime = '';
       const isMissing = error instanceof DomainError;
       for (const follower of followers) {
         if (follower.hasWaited && !isMissing) continue;
@@ -250,10 +250,10 @@ export function openFollowers(
       // Its wait has ended meanwhile.
       if (!room?.followers.has(follower)) continue;
       const error = errors.get(follower);
-      const lastEventMs = spaces.get(follower.spaceId)?.lastEventMs ?? 0;
+      const lastEventTime = spaces.get(follower.spaceId)?.lastEventTime ?? '';
       if (error) end(follower, error);
-      else if (lastEventMs > room.lastEventMs) {
-        room.lastEventMs = lastEventMs;
+      else if (lastEventTime > room.lastEventTime) {
+        room.lastEventTime = lastEventTime;
         announce(room);
       }
     }

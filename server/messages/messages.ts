@@ -8,15 +8,21 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
+import { lastEventTime } from '../database/last-event.ts';
 import type { NewRow } from '../database/schema.ts';
-import { transactInOrder } from '../database/transaction.ts';
+import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { type EventPosition, nextEventTime, positionAfter, recordChange } from './message-order.ts';
+import {
+  type EventPosition,
+  nextEventTime,
+  positionAfter,
+  recordChanges,
+} from './message-order.ts';
 import { assertMessageText } from './message-text.ts';
 
 /**
@@ -33,12 +39,7 @@ export async function listMessages(
   const space = await findSpace(engine.db, caller, spaceId);
   const query = selectMessages(engine.db, caller)
     // In the same statement, because no event of the space may happen in between.
-    .select(({ selectFrom }) =>
-      selectFrom('space_clocks')
-        .select('last_event_ms')
-        .where('space_clocks.space_pk', '=', space.pk)
-        .as('clock'),
-    )
+    .select(lastEventTime(space.pk).as('last_event'))
     .where('messages.space_pk', '=', space.pk)
     .where(isVisibleTo(caller, space.pk));
   const columns = ['messages.created_at', 'messages.message_id'] as const;
@@ -85,7 +86,7 @@ export async function sendMessage(
 ): Promise<Message> {
   assertMessageText(text);
   const messageId = randomUUID();
-  return transactInOrder(engine, spaceId, async (trx) => {
+  const message = await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
     await countAction(trx, quotas, caller.userPk, 'message');
@@ -96,20 +97,20 @@ export async function sendMessage(
         'Only participants can send messages. Join the space first.',
       );
     }
+    const author = await trx
+      .selectFrom('users')
+      .select(['user_id', 'username', 'avatar'])
+      .where('pk', '=', caller.userPk)
+      .executeTakeFirstOrThrow();
     const row = {
       message_id: messageId,
       space_pk: space.pk,
       author_pk: caller.userPk,
       text,
       word_count: countWords(text),
-      created_at: await nextEventTime(trx, space.pk),
+      created_at: await nextEventTime(engine, trx, space.pk),
     } satisfies NewRow<'messages'>;
     await trx.insertInto('messages').values(row).execute();
-    const author = await trx
-      .selectFrom('users')
-      .select(['user_id', 'username', 'avatar'])
-      .where('pk', '=', caller.userPk)
-      .executeTakeFirstOrThrow();
     // Not read back, because PostgreSQL would then find conflicts between messages sent at the same time.
     return describeMessage(avatars, {
       ...row,
@@ -119,6 +120,8 @@ export async function sendMessage(
       is_appreciated: 0,
     });
   });
+  engine.announceEvent(spaceId);
+  return message;
 }
 
 /**
@@ -130,8 +133,7 @@ export async function deleteMessage(
   caller: Caller,
   messageId: string,
 ): Promise<void> {
-  const spaceId = await findSpaceId(engine.db, messageId);
-  await transactInOrder(engine, spaceId, async (trx) => {
+  const spaceId = await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     if (message.authorPk !== caller.userPk && message.spaceCreatorPk !== caller.userPk) {
@@ -140,8 +142,10 @@ export async function deleteMessage(
         'Only the author and the creator of the space can delete a message.',
       );
     }
-    await eraseMessageRows(trx, message);
+    await eraseMessageRows(engine, trx, message);
+    return message.spaceId;
   });
+  engine.announceEvent(spaceId);
 }
 
 /**
@@ -149,8 +153,7 @@ export async function deleteMessage(
  * @returns whether the message exists
  */
 export async function removeMessage(engine: Engine, messageId: string): Promise<boolean> {
-  const spaceId = await findSpaceId(engine.db, messageId);
-  return transactInOrder(engine, spaceId, async (trx) => {
+  return transact(engine, async (trx) => {
     const message = await trx
       .selectFrom('messages')
       .select(['pk', 'space_pk as spacePk', 'message_id as messageId'])
@@ -158,36 +161,27 @@ export async function removeMessage(engine: Engine, messageId: string): Promise<
       .where(isLiveMessage)
       .executeTakeFirst();
     if (!message) return false;
-    await eraseMessageRows(trx, message);
+    await eraseMessageRows(engine, trx, message);
     return true;
   });
 }
 
 async function eraseMessageRows(
+  engine: Engine,
   trx: DatabaseTransaction,
   message: Pick<FoundMessage, 'pk' | 'spacePk' | 'messageId'>,
 ): Promise<void> {
   await trx.deleteFrom('reports').where('message_pk', '=', message.pk).execute();
   await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
   await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
-  await recordChange(trx, message);
-}
-
-/** Returns the id of a message's space, which never changes, for `transactInOrder`. Empty for an unknown message. */
-export async function findSpaceId(db: Database, messageId: string): Promise<string> {
-  const row = await db
-    .selectFrom('messages')
-    .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
-    .select('space_id')
-    .where('message_id', '=', messageId)
-    .executeTakeFirst();
-  return row?.space_id ?? '';
+  await recordChanges(engine, trx, [message]);
 }
 
 interface FoundMessage {
   pk: number;
   messageId: string;
   spacePk: number;
+  spaceId: string;
   authorPk: number;
   spaceCreatorPk: number;
 }
@@ -208,6 +202,7 @@ export async function findMessage(
       'messages.pk',
       'messages.message_id as messageId',
       'messages.space_pk as spacePk',
+      'spaces.space_id as spaceId',
       'messages.author_pk as authorPk',
       'spaces.creator_pk as spaceCreatorPk',
     ])

@@ -36,11 +36,7 @@ export async function readEvents(
   const [time, message_id] = position;
   const values = { space_pk: spacePk, time: formatTime(time), message_id, limit };
   const found = await findEvents(db, values);
-  const events = found
-    // Imported messages with times in the future follow when their time has come.
-    .filter((event) => event.time <= formatTime(event.clock ?? 0))
-    .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
-    .slice(0, limit);
+  const events = found.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)).slice(0, limit);
   const last = events.at(-1);
   if (!last) return { items: [], changedItems: [], deletedMessageIds: [], newer: position };
 
@@ -130,7 +126,6 @@ interface EventRow {
   message_id: string;
   /** 1 for a change or deletion, 0 for a new message. */
   is_change: number;
-  clock: number | null;
 }
 
 function sortKey({ time, message_id }: EventRow): string {
@@ -143,19 +138,16 @@ function sortKey({ time, message_id }: EventRow): string {
  */
 const findEvents = prepare(
   { space_pk: 'bigint', time: 'text', message_id: 'text', limit: 'bigint' },
-  (_db, { space_pk, time, message_id, limit }) => {
-    const clock = sql`(SELECT last_event_ms FROM space_clocks WHERE space_pk = ${space_pk})`;
-    return sql<EventRow>`
+  (_db, { space_pk, time, message_id, limit }) => sql<EventRow>`
       SELECT * FROM (
-        SELECT created_at AS time, message_id, 0 AS is_change, ${clock} AS clock FROM messages
+        SELECT created_at AS time, message_id, 0 AS is_change FROM messages
         WHERE space_pk = ${space_pk} AND (created_at, message_id) > (${time}, ${message_id})
         ORDER BY created_at, message_id LIMIT ${limit}
       ) AS sent
       UNION ALL
       SELECT * FROM (
-        SELECT changed_at AS time, message_id, 1 AS is_change, ${clock} AS clock FROM message_changes
+        SELECT changed_at AS time, message_id, 1 AS is_change FROM message_changes
         WHERE space_pk = ${space_pk} AND (changed_at, message_id) > (${time}, ${message_id})
         ORDER BY changed_at, message_id LIMIT ${limit}
-      ) AS changed`;
-  },
+      ) AS changed`,
 );

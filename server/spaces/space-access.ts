@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Space } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { lastEventTime } from '../database/last-event.ts';
 import { columnOf, prepareReadMany } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 
@@ -61,7 +62,7 @@ export interface VisibleSpace {
   spaceId: string;
   pk: number;
   visibility: Space['visibility'];
-  lastEventMs: number | null;
+  lastEventTime: string | null;
 }
 
 /** Finds spaces, except those that are deleted or whose creators are suspended. */
@@ -69,13 +70,8 @@ export const findVisibleSpaces = prepareReadMany({ space_id: 'text' }, (db, rows
   db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
-    .leftJoin('space_clocks', 'space_clocks.space_pk', 'spaces.pk')
-    .select([
-      'spaces.space_id as spaceId',
-      'spaces.pk',
-      'spaces.visibility',
-      'space_clocks.last_event_ms as lastEventMs',
-    ])
+    .select(['spaces.space_id as spaceId', 'spaces.pk', 'spaces.visibility'])
+    .select(lastEventTime(sql.ref('spaces.pk')).as('lastEventTime'))
     .where('spaces.space_id', 'in', columnOf(rows, 'space_id'))
     .where('users.suspended_at', 'is', null)
     .$castTo<VisibleSpace>(),

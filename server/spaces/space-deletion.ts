@@ -111,7 +111,7 @@ export async function eraseBatchOfSpaces(
 ): Promise<boolean> {
   return (
     (await unindexBatch(engine, trx)) ||
-    (await eraseMessageBatch(trx, sql`space_pk IN (${spaceBatch})`)) ||
+    (await eraseMessageBatch(trx, sql`space_pk IN (${spaceBatch})`)).length > 0 ||
     (await eraseChangeBatch(trx)) ||
     (await eraseParticipationBatch(trx)) ||
     (await eraseTagsAndSpaces(trx))
@@ -144,22 +144,24 @@ async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
 
 /**
  * Deletes a batch of the messages that meet a condition, with their reports and appreciations.
- * @param prepare called before that with SQL for the keys of the messages
- * @returns false if there are none
+ * @returns the messages
  */
 export async function eraseMessageBatch(
   trx: Database,
-  condition: RawBuilder<unknown>,
-  prepare: (trx: Database, messagePks: RawBuilder<unknown>) => Promise<void> = async () => {},
-): Promise<boolean> {
-  // Without ORDER BY, because all statements read the same index and so select the same messages. If they did not,
-  // foreign keys would delete the remaining reports and appreciations.
-  const batch = sql`SELECT pk FROM messages WHERE ${condition} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}`;
-  await prepare(trx, batch);
-  await sql`DELETE FROM reports WHERE message_pk IN (${batch})`.execute(trx);
-  await sql`DELETE FROM appreciations WHERE message_pk IN (${batch})`.execute(trx);
-  const { numAffectedRows } = await sql`DELETE FROM messages WHERE pk IN (${batch})`.execute(trx);
-  return numAffectedRows !== 0n;
+  condition: RawBuilder<boolean>,
+): Promise<{ messageId: string; spacePk: number }[]> {
+  const messages = await trx
+    .selectFrom('messages')
+    .select(['pk', 'message_id as messageId', 'space_pk as spacePk'])
+    .where(condition)
+    .limit(ROWS_PER_STATEMENT)
+    .execute();
+  if (messages.length === 0) return messages;
+  const pks = columnOf(messages, 'pk');
+  await trx.deleteFrom('reports').where('message_pk', 'in', pks).execute();
+  await trx.deleteFrom('appreciations').where('message_pk', 'in', pks).execute();
+  await trx.deleteFrom('messages').where('pk', 'in', pks).execute();
+  return messages;
 }
 
 async function eraseChangeBatch(trx: Database): Promise<boolean> {
@@ -187,7 +189,7 @@ async function eraseTagsAndSpaces(trx: Database): Promise<boolean> {
     trx,
     tags.rows.map(({ tag_id }) => tag_id),
   );
-  // Cascades to `erased_spaces` and `space_clocks`.
+  // Cascades to `erased_spaces`.
   const { numAffectedRows } = await sql`DELETE FROM spaces WHERE pk IN (${spaceBatch})`.execute(
     trx,
   );

@@ -27,10 +27,13 @@ beforeAll(async () => {
 });
 
 /** A time on a day on which `ben` has joined the imported spaces at 00:00. */
-const at = (time: string) => `2026-01-01T${time}:00.000Z`;
+const at = (time: string, day = '2026-01-01') => `${day}T${time}:00.000Z`;
 
 /** Creates a space of `ann` that `ben` has joined, with messages of both. */
-async function importSpace(messages: { by: TestUser; time: string }[] = []): Promise<string> {
+async function importSpace(
+  messages: { by: TestUser; time: string }[] = [],
+  day?: string,
+): Promise<string> {
   spaces += 1;
   const space_id = `s${spaces}`;
   const creator_id = ann.userId;
@@ -39,14 +42,14 @@ async function importSpace(messages: { by: TestUser; time: string }[] = []): Pro
     app.context.engine,
     toLines([
       { type: 'space', space_id, creator_id, title: 'Tea', created_at: at('00:00') },
-      { type: 'participant', space_id, user_id, joined_at: at('00:00') },
+      { type: 'participant', space_id, user_id, joined_at: at('00:00', day) },
       ...messages.map(({ by, time }, i) => ({
         type: 'message',
         message_id: `${space_id}-${i}`,
         space_id,
         author_id: by.userId,
         text: 'Hello',
-        created_at: at(time),
+        created_at: at(time, day),
       })),
     ]),
   );
@@ -83,6 +86,19 @@ describe('a participation', () => {
       unread_count: 1,
     });
     expect(await participationOf(ann, space.space_id)).toMatchObject({ unread_count: 1 });
+  });
+
+  test('counts new messages after an import with times in the future', async () => {
+    const space_id = await importSpace([{ by: ann, time: '01:00' }], '2100-01-01');
+    const path = { message_id: `${space_id}-0` };
+    const imported = await api.getMessage({ client: ann.client, path, throwOnError: true });
+    expect(Date.parse(imported.data.created_at)).toBeLessThanOrEqual(Date.now());
+    await markRead(ben, space_id, path.message_id);
+    const { created_at } = await sendMessage(ann, { space_id }, 'Hello!');
+    expect(await participationOf(ben, space_id)).toMatchObject({
+      last_message_at: created_at,
+      unread_count: 1,
+    });
   });
 
   test('does not count deleted messages', async () => {

@@ -36,7 +36,6 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   spaces_to_move: 'internal',
   action_counts: 'internal',
   secrets: 'internal',
-  space_clocks: 'internal',
   message_changes: 'internal',
 };
 

@@ -25,9 +25,9 @@ import {
   stoppingError,
   timeoutError,
 } from './errors.ts';
+import { nextEventMs } from './event-clocks.ts';
 import { reportWait } from './lock-wait.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
-import { lockAllOrders, lockOrder } from './order-locks.ts';
 import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { prepareCopy } from './search-copy/copy-file.ts';
 import { recordChanges } from './search-copy/log.ts';
@@ -232,7 +232,7 @@ export function createEngine(
     lockForWriting: onLockWait
       ? (trx, mode) => reportWait(lockForWriting(trx, mode), onLockWait)
       : lockForWriting,
-    lockMessageOrder,
+    nextEventMs,
     ...announcements,
     isConflict,
     isUniqueViolation,
@@ -255,18 +255,7 @@ export function createEngine(
  */
 async function lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void> {
   await sql`LOCK TABLE write_lock IN ${sql.raw(LOCK_MODES[mode])} MODE`.execute(trx);
-  if (mode === 'exclusive') {
-    await lockAllOrders(trx);
-    await avoidSequentialScans(trx);
-  }
-}
-
-/** See `Engine.lockMessageOrder`. Writers in mode `exclusive` lock all orders, so the lock of one order is enough. */
-async function lockMessageOrder(trx: DatabaseTransaction, spaceId: string | null): Promise<void> {
-  if (spaceId !== null) return lockOrder(trx, spaceId);
-  // First, in the same order as in mode `exclusive`.
-  await lockForWriting(trx, 'shared');
-  return lockAllOrders(trx);
+  if (mode === 'exclusive') await avoidSequentialScans(trx);
 }
 
 /**

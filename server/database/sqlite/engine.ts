@@ -8,6 +8,7 @@ import { missingTask } from '../maintenance/missing-task.ts';
 import { removeCopyMark } from './copy-mark.ts';
 import { connect } from './dialect.ts';
 import { busyError, explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
+import { nextEventMs } from './event-clock.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
 import { sqliteSearchIndex } from './search-index.ts';
@@ -95,7 +96,7 @@ export function createEngine(
         .values({ requested_at: new Date().toISOString() })
         .execute();
     },
-    async lockMessageOrder() {},
+    nextEventMs,
     announceEvent: (spaceId) => void events.emit('event', spaceId),
     onEvent: (listener) => void events.on('event', listener),
     isUniqueViolation,

@@ -168,11 +168,6 @@ CREATE INDEX sessions_by_use ON sessions (last_used_at);
 
 CREATE INDEX sessions_by_user ON sessions (user_pk, last_used_at);
 
-CREATE TABLE space_clocks (
-  space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE,
-  last_event_ms INTEGER NOT NULL
-) STRICT;
-
 CREATE TABLE space_tags (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   tag_id INTEGER NOT NULL REFERENCES tags,
