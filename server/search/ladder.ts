@@ -8,6 +8,7 @@ import { readRows } from './rows.ts';
 import { withBeginnings } from './rules/beginnings.ts';
 import { withCompounds } from './rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from './rules/fewer-words.ts';
+import { withInitials } from './rules/initials.ts';
 import { withRelatives } from './rules/relatives.ts';
 import { findSimilarTitleWords } from './rules/title-words.ts';
 import { type Hit, type RungRead, type RungSearch, readRung } from './rung.ts';
@@ -80,7 +81,8 @@ export async function climb(
 
 /**
  * Yields the rungs of a query in the order of the results: the query as typed, with compounds of its words, the query
- * that was probably meant, with relatives of its words, with words that begin alike, and queries with fewer words.
+ * that was probably meant, with abbreviations and their meanings, with relatives of its words, with words that begin
+ * alike, and queries with fewer words.
  * @param countHits returns the number of results of the rungs so far
  */
 async function* ladder(
@@ -98,6 +100,8 @@ async function* ladder(
   const meant = interpretAsMeant(search.dictionary, required, titleWords);
   const base = meant?.words ?? requiredWords(typed.words, typed);
   if (meant) yield meant;
+  const initials = await withInitials(search, base, budget);
+  if (initials) yield initials;
   const before = countHits();
   const related = withRelatives(search.dictionary, base);
   if (related) yield related;

@@ -20,6 +20,8 @@ export interface Expected {
 const OTHER_FORMS: Record<string, string[]> = { breads: ['bread'], ovens: ['oven'] };
 const RELATIVES: Record<string, string[]> = { kneader: ['knead'] };
 const COMPOUNDS: Record<string, string[]> = { rotform: ['brotform'] };
+/** What abbreviations mean, from the spaces that have both. */
+const MEANINGS: Record<string, string> = { krb: 'knead rye bread' };
 const CORRECTIONS: Record<string, string[]> = {
   sourduogh: ['sourdough'],
   floour: ['flour'],
@@ -107,6 +109,8 @@ export function expectedResults(
   const isKnown = ({ typed }: QueryWord) => documentsWithPrefix(dictionary, typed) > 0;
   if (kept.length <= 2 && kept.every(isKnown)) addForms(kept.map(asSlot), COMPOUNDS);
   if (isOther && countFound() < 10) add(meant, meant.length);
+  const abbreviated = withAbbreviations(base);
+  if (abbreviated && countFound() < 10) add(abbreviated, abbreviated.length);
   const before = countFound();
   addForms(base, RELATIVES);
   const begun = base.map(({ texts, forms }): Slot => {
@@ -139,6 +143,24 @@ export function expectedResults(
     else add(rarestFour, count, names);
   }
   return expected;
+}
+
+/** Returns slots in which the meanings of abbreviations match, and abbreviations of the first such words. */
+function withAbbreviations(base: readonly Slot[]): Slot[] | undefined {
+  const slots = base.map((slot): Slot => {
+    const meaning = MEANINGS[slot.texts[0] as string];
+    return meaning === undefined ? slot : { ...slot, texts: [...slot.texts, meaning] };
+  });
+  const firstTexts = base.map(({ texts: [first] }) => first);
+  for (const [short, meaning] of Object.entries(MEANINGS)) {
+    const { length } = meaning.split(' ');
+    const from = firstTexts.findIndex(
+      (_, i) => firstTexts.slice(i, i + length).join(' ') === meaning,
+    );
+    if (from >= 0) slots.splice(from, length, { texts: [meaning], forms: [short] });
+  }
+  const isOther = slots.length < base.length || slots.some((slot) => !base.includes(slot));
+  return isOther ? slots : undefined;
 }
 
 /** Frequent stop words are ignored if two other words remain, but never the last word. */

@@ -65,6 +65,7 @@ function generateSpaces(count: number) {
         ...(i === 0 ? ['the'] : []),
         ...(i % 3 === 0 ? ['with'] : []),
         ...(i % 1_000 === 5 ? ['rotform'] : []),
+        ...(i % 1_000 === 7 ? ['krb knead rye bread'] : []),
       ].join(' '),
       participants: Math.floor(2 ** (random(110) / (name || i === 111 ? Infinity : 10))),
     };
@@ -122,6 +123,8 @@ const word = fc.oneof(
     'qltest',
     'kneader',
     'rotform',
+    'krb',
+    'knead rye bread',
     'the',
     'with',
     'k',
@@ -169,6 +172,10 @@ describe('A text search', () => {
     'rotform tin',
     'sourduogh rotform',
     'rotform rye tin',
+    'krb',
+    'krb rye',
+    'knead rye bread tin',
+    'krb zuk',
   ])('returns titles that equal %j or its other query in the documented order', async (text) => {
     for (const asTyped of [false, true]) {
       const expected = expectedResults(spaces, index.dictionary, text, asTyped);

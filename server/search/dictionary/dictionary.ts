@@ -34,6 +34,16 @@ export function documentsWithPrefix({ trie }: Dictionary, prefix: string): numbe
   return node === undefined ? 0 : (trie.total[node] as number);
 }
 
+// A word in more spaces than both has many matches.
+const MANY_SPACES = 1_000;
+const MANY_SHARE_OF_SPACES = 1 / 100;
+
+/** Returns whether a word or prefix has enough matches without others, which would take much of the budget. */
+export function hasManyMatches(dictionary: Dictionary, prefix: string): boolean {
+  const max = Math.max(MANY_SPACES, dictionary.spaces * MANY_SHARE_OF_SPACES);
+  return documentsWithPrefix(dictionary, prefix) > max;
+}
+
 /** Reads the current dictionary. */
 export async function readDictionary({ db }: Pick<Engine, 'db'>): Promise<Dictionary> {
   const row = await db

@@ -1,7 +1,6 @@
 import { LEADING_ARTICLE } from '../../text/words/tokenize.ts';
-import type { Dictionary } from '../dictionary/dictionary.ts';
+import { type Dictionary, hasManyMatches } from '../dictionary/dictionary.ts';
 import { type Alternative, type Interpretation, interpret } from '../interpretation.ts';
-import { hasManyMatches } from './relatives.ts';
 
 /** Shorter words have too little in common without their endings. */
 const MIN_LENGTH = 6;

@@ -1,7 +1,6 @@
-import { type Dictionary, documentsWithPrefix } from '../dictionary/dictionary.ts';
+import { type Dictionary, documentsWithPrefix, hasManyMatches } from '../dictionary/dictionary.ts';
 import { wordsEndingWith } from '../dictionary/words-ending.ts';
 import { type Alternative, type Interpretation, interpretWithForms } from '../interpretation.ts';
-import { hasManyMatches } from './relatives.ts';
 
 /** The more words a query has, the more probable is another reason for few results. */
 const MAX_WORDS = 2;

@@ -1,10 +1,7 @@
-import { type Dictionary, documentsWithPrefix } from '../dictionary/dictionary.ts';
+import { type Dictionary, hasManyMatches } from '../dictionary/dictionary.ts';
 import { type Alternative, type Interpretation, interpretWithForms } from '../interpretation.ts';
 import { AGENT_NOUN, similarForms, stemOf } from './other-forms.ts';
 import { isStopWord } from './stop-words.ts';
-
-const MAX_SPACES = 1_000;
-const MAX_SHARE_OF_SPACES = 1 / 100;
 
 /** Long enough for `validations`, which begins with the stem of `validator`. */
 const MAX_ENDING_LENGTH = 7;
@@ -17,12 +14,6 @@ export function withRelatives(
   words: readonly Alternative[],
 ): Interpretation | undefined {
   return interpretWithForms('relatives', words, (word) => relativesOf(dictionary, word));
-}
-
-/** Returns whether a word has enough matches without others, which would take much of the budget. */
-export function hasManyMatches(dictionary: Dictionary, word: string): boolean {
-  const max = Math.max(MAX_SPACES, dictionary.spaces * MAX_SHARE_OF_SPACES);
-  return documentsWithPrefix(dictionary, word) > max;
 }
 
 /** Returns the most frequent words of the same English family as a word: those for an action, its agent and its result. */
