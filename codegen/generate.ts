@@ -23,7 +23,7 @@ const config = {
 
 /**
  * Generates from the contract: types, a fetch SDK for clients, options for TanStack Query, Zod schemas, the server's
- * handler interface, the problem codes, and the examples. Also writes the contract as JSON, because parsing YAML takes
+ * handler interface, the problem codes, the examples, and the JSON Schema of an exported record. Also writes the contract as JSON, because parsing YAML takes
  * 150 times as long.
  * @param folder its former content is deleted
  */
@@ -37,6 +37,12 @@ export async function generate(folder: string): Promise<void> {
   writeFileSync(join(folder, 'problem-codes.gen.ts'), problemCodes(contract));
   const { examples } = await import('./examples.ts');
   writeFileSync(join(folder, 'examples.gen.ts'), examples(contract));
+  const { schemas } = await import('../server/import-export/records.ts');
+  const recordSchema = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    oneOf: Object.values(schemas),
+  };
+  writeFileSync(join(folder, 'export-record.json'), `${JSON.stringify(recordSchema, null, 2)}\n`);
 }
 
 if (import.meta.main) await generate('generated');

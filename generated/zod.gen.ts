@@ -5,12 +5,12 @@ import * as z from 'zod';
 /**
  * An opaque identifier that never changes.
  */
-export const zId = z.string().min(1).max(64).regex(/^[A-Za-z0-9_-]+$/);
+export const zId = z.string().min(1).max(64).regex(/^[A-Za-z0-9_-]+$/, 'must contain only letters from A to Z, digits, - and _');
 
 /**
  * A random text that identifies a request and its repetitions.
  */
-export const zIdempotencyKey = z.string().min(16).max(128).regex(/^("[A-Za-z0-9_-]+"|[A-Za-z0-9_-]+)$/);
+export const zIdempotencyKey = z.string().min(16).max(128).regex(/^("[A-Za-z0-9_-]+"|[A-Za-z0-9_-]+)$/, 'must contain only letters from A to Z, digits, - and _, in double quotes or without');
 
 /**
  * A user, as shown with spaces and messages.
@@ -289,7 +289,7 @@ export const zUsernameChange = z.object({
  * valid, although it does not match the format `email` of many libraries.
  *
  */
-export const zEmail = z.string().max(254).regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/);
+export const zEmail = z.string().max(254).regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/, 'must be an email address');
 
 /**
  * 8 to 256 code points. Capitals, digits and symbols are optional. Must not be one of the 3,000 most

@@ -182,21 +182,15 @@ function kindOf({ operationId, bodyType, isOwnRead }: Operation) {
   return isOwnRead ? 'read' : undefined;
 }
 
-/** Schemas whose patterns the router checks. Other patterns repeat rules of domain functions, which explain them. */
-const CHECKED_PATTERNS = ['Id', 'Email', 'IdempotencyKey'];
-
 /**
- * Returns the contract without the parts that the router must not validate: most patterns, and multipart bodies, which
- * handlers read as streams. Also without problem responses: the error handler serialises them, and compiling hundreds
+ * Returns the contract without the parts that the router must not validate: patterns without a message, which repeat
+ * rules of domain functions that explain them, and multipart bodies, which handlers read as streams. Also without problem responses: the error handler serialises them, and compiling hundreds
  * of unused serialisers would delay the start.
  */
 function contractForRoutes() {
-  const document = structuredClone(contract);
-  const { components } = document;
-  components.parameters = withoutPatterns(components.parameters ?? {});
-  for (const [name, schema] of Object.entries(components.schemas)) {
-    if (!CHECKED_PATTERNS.includes(name)) components.schemas[name] = withoutPatterns(schema);
-  }
+  const document: typeof contract = JSON.parse(JSON.stringify(contract), function (key, value) {
+    return key === 'pattern' && !('x-pattern-message' in this) ? undefined : value;
+  });
   for (const { path, method, bodyType, responses } of operations) {
     const operation = document.paths[path]?.[method.toLowerCase()] as Record<string, unknown>;
     if (bodyType === 'multipart/form-data') delete operation.requestBody;
@@ -207,10 +201,4 @@ function contractForRoutes() {
 
 function withoutProblems(responses: object): object {
   return Object.fromEntries(Object.entries(responses).filter(([status]) => status.startsWith('2')));
-}
-
-function withoutPatterns<T>(schemas: T): T {
-  return JSON.parse(JSON.stringify(schemas), (key, value) =>
-    key === 'pattern' ? undefined : value,
-  );
 }

@@ -112,6 +112,8 @@ export interface Schema {
   maxLength?: number;
   maxItems?: number;
   pattern?: string;
+  /** Set if the server checks the pattern before it calls a handler. Otherwise a domain function checks the rule. */
+  'x-pattern-message'?: string;
   'x-problem-statuses'?: Record<string, number>;
   [keyword: string]: unknown;
 }

@@ -9,7 +9,6 @@ import { hashPassword } from '../auth/password-hashing.ts';
 import { type OpenedSession, openSession } from '../auth/sessions.ts';
 import type { Config, Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 
@@ -54,12 +53,10 @@ export async function register(
           email_key: parsedEmail.key,
           password_hash: passwordHash,
           bio: '',
-          avatar: null,
           is_verified: 0,
           created_at: now,
           updated_at: now,
-          suspended_at: null,
-        } satisfies NewRow<'users'>)
+        })
         .returning('pk')
         .executeTakeFirstOrThrow();
       return openSession(trx, pk, deviceName, quotas);

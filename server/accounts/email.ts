@@ -1,8 +1,8 @@
+import { componentSchema } from '../contract.ts';
 import { DomainError } from '../errors.ts';
 
 /** A valid email address as the HTML standard defines it for `<input type=email>`. ASCII only. */
-export const EMAIL_PATTERN =
-  /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
+const PATTERN = new RegExp(componentSchema('Email').pattern ?? '');
 
 /** The longest address that SMTP can transport (RFC 5321; RFC 3696, erratum 1690). */
 const MAX_BYTES = 254;
@@ -25,7 +25,7 @@ export function parseEmail(text: string): Email {
       `must have at most ${MAX_BYTES} bytes`,
     );
   }
-  if (!EMAIL_PATTERN.test(text)) {
+  if (!PATTERN.test(text)) {
     throw emailInvalid(
       'This is not an email address. Write it as name@example.com, in ASCII and without spaces, with an international domain as xn--….',
       'must be an email address such as name@example.com',

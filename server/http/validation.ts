@@ -1,6 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifyError, FastifySchemaCompiler, onRequestAsyncHookHandler } from 'fastify';
-import { EMAIL_PATTERN } from '../accounts/email.ts';
 import type { Pointer } from '../errors.ts';
 import { quantity } from '../text/quantity.ts';
 import { escapePointer } from '../text/storable.ts';
@@ -10,10 +9,12 @@ import { type HttpProblem, invalidValues } from './problems.ts';
 /** Values are not coerced: a number is not a valid username. */
 const validator = new Ajv({
   allErrors: true,
+  // Errors contain the schema, which has the messages of patterns.
+  verbose: true,
   removeAdditional: false,
   useDefaults: true,
   coerceTypes: false,
-  keywords: ['example'],
+  keywords: ['example', 'x-pattern-message'],
   // These formats only choose types in generated clients, and hide input in forms. Bounds are keywords of their own.
   formats: { int32: true, int64: true, password: true },
 });
@@ -21,10 +22,8 @@ const validator = new Ajv({
 /**
  * Returns a validator that compiles the schema on first use, because compiling all schemas would double the time until
  * the server is ready.
- * @throws Error if the schema has a pattern without a message in `PATTERN_MESSAGES`
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  assertPatternsHaveMessages(schema);
   let compiled: ValidateFunction | undefined;
   const validate = (value: unknown) => {
     compiled ??= validator.compile(httpPart === 'headers' ? withLowerCaseNames(schema) : schema);
@@ -55,15 +54,6 @@ function withLowerCaseNames(schema: object): object {
   return { ...schema, properties: Object.fromEntries(renamed) };
 }
 
-function assertPatternsHaveMessages(schema: object): void {
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (keyword === 'pattern' && typeof value === 'string' && !PATTERN_MESSAGES.has(value)) {
-      throw new Error(`Add a message for the pattern ${value} to server/http/validation.ts.`);
-    }
-    if (typeof value === 'object' && value !== null) assertPatternsHaveMessages(value);
-  }
-}
-
 /** Returns a problem that points at each invalid value, or undefined if the error is not a validation error. */
 export function explainValidation(error: unknown): HttpProblem | undefined {
   const { validation, validationContext } = error as FastifyError & { validationContext?: string };
@@ -72,11 +62,15 @@ export function explainValidation(error: unknown): HttpProblem | undefined {
   return invalidValues(errors.map((each) => pointerOf(each, validationContext)));
 }
 
-function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'body'): Pointer {
+function pointerOf(
+  { keyword, instancePath, params, parentSchema }: ErrorObject,
+  context = 'body',
+): Pointer {
   let path = instancePath;
   if (keyword === 'required') path += `/${params.missingProperty}`;
   if (keyword === 'additionalProperties') path += `/${escapePointer(params.additionalProperty)}`;
-  const message = MESSAGES[keyword]?.(params) ?? 'is invalid';
+  const message =
+    MESSAGES[keyword]?.(params) ?? parentSchema?.['x-pattern-message'] ?? 'is invalid';
   const name = path.slice(1);
   if (context === 'querystring') return { pointer: `?${name}`, message };
   if (context === 'params') return { pointer: `{${name}}`, message };
@@ -86,7 +80,7 @@ function pointerOf({ keyword, instancePath, params }: ErrorObject, context = 'bo
   return { pointer: path, message };
 }
 
-/** One message for each keyword that the schemas of the contract use. */
+/** One message for each keyword that the schemas of the contract use, except `pattern`, whose schemas have their own. */
 const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
   required: () => 'is missing',
   additionalProperties: () => 'is not a known field',
@@ -99,18 +93,7 @@ const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
   minProperties: ({ limit }) => `must have at least ${quantity(limit, 'field')}`,
   minimum: ({ limit }) => `must be at least ${limit}`,
   maximum: ({ limit }) => `must be at most ${limit}`,
-  pattern: ({ pattern }) => PATTERN_MESSAGES.get(pattern) ?? 'is invalid',
 };
-
-/** One message for each pattern that the server checks. */
-const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
-  ['^[A-Za-z0-9_-]+$', 'must contain only letters from A to Z, digits, - and _'],
-  [EMAIL_PATTERN.source, 'must be an email address'],
-  [
-    '^("[A-Za-z0-9_-]+"|[A-Za-z0-9_-]+)$',
-    'must contain only letters from A to Z, digits, - and _, in double quotes or without',
-  ],
-]);
 
 const TYPE_NAMES: Record<string, string> = {
   string: 'a string',

@@ -1,4 +1,4 @@
-import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { reservedValues } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 import { type AppreciationRecord, appreciationSchema } from './appreciations.ts';
@@ -35,7 +35,13 @@ export const schemas = {
 /** Longer names of unknown fields are truncated in messages, because a name can be as long as a line. */
 const MAX_QUOTED_NAME_LENGTH = 64;
 
-const ajv = new Ajv({ allowUnionTypes: true, formats: { 'date-time': isTime } });
+const ajv = new Ajv({
+  allowUnionTypes: true,
+  formats: { 'date-time': isTime },
+  keywords: ['x-pattern-message'],
+  // Errors contain the schema, which has the messages of patterns.
+  verbose: true,
+});
 
 /** Not 24:00:00, which JavaScript reads as the next midnight. */
 const RFC_3339_TIME = /^\d{4}-\d\d-\d\dT(?!24)\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
@@ -73,7 +79,7 @@ export function parseRecord(line: string): DataRecord {
       throw new BadLineError(`has the unknown field ${extra.slice(0, MAX_QUOTED_NAME_LENGTH)}`);
     }
     const field = error?.instancePath.slice(1) || 'the record';
-    const message = explainKeyword(error?.keyword, field) ?? error?.message;
+    const message = error && (explainError(error, field) ?? error.message);
     throw new BadLineError(`${field} ${message}`);
   }
   // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
@@ -85,7 +91,7 @@ export function parseRecord(line: string): DataRecord {
 }
 
 /** Returns a clearer message than the default one for errors of some keywords. */
-function explainKeyword(keyword: string | undefined, field: string): string | undefined {
+function explainError({ keyword, parentSchema }: ErrorObject, field: string): string | undefined {
   switch (keyword) {
     // `date-time` is the only format.
     case 'format':
@@ -93,6 +99,8 @@ function explainKeyword(keyword: string | undefined, field: string): string | un
     // Only `ownIdSchema` uses it.
     case 'not':
       return `must not be ${[...reservedValues(field)].join(' or ')}, which are fixed segments of API paths`;
+    case 'pattern':
+      return parentSchema?.['x-pattern-message'];
     default:
       return undefined;
   }

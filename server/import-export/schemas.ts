@@ -1,7 +1,6 @@
 import { componentSchema, reservedValues, type Schema } from '../contract.ts';
 
-const { minLength, maxLength, pattern } = componentSchema('Id');
-export const id = { type: 'string', minLength, maxLength, pattern };
+export const id = componentSchema('Id');
 export const time = { type: 'string', format: 'date-time' };
 
 /** Returns the schema of a record's own id. References can be reserved ids, because older versions imported them. */
@@ -10,11 +9,11 @@ export function ownIdSchema(field: string): Schema {
   return reserved.length === 0 ? id : { ...id, not: { enum: reserved } };
 }
 
-/** Returns the schema of a text with the contract's maximum length. Domain functions check the other rules. */
+/** Returns the schema of a text with the rules of the contract, except those that domain functions check. */
 export function textSchema(schema: string, property: string): Schema {
-  const { maxLength } = componentSchema(schema, property);
+  const { maxLength, pattern, 'x-pattern-message': message } = componentSchema(schema, property);
   if (maxLength === undefined) throw new Error(`${schema}.${property} has no maxLength.`);
-  return { type: 'string', maxLength };
+  return { type: 'string', maxLength, ...(message && { pattern, 'x-pattern-message': message }) };
 }
 
 /** Returns the schema of a record of this type, with its other fields. */

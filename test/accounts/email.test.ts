@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { EMAIL_PATTERN, emailKey, parseEmail } from '../../server/accounts/email.ts';
-import { componentSchema } from '../../server/contract.ts';
+import { emailKey, parseEmail } from '../../server/accounts/email.ts';
 import { domainErrorOf } from './domain-error.ts';
 
 const LONGEST_LABEL = 'x'.repeat(63);
@@ -87,8 +86,4 @@ describe('emailKey', () => {
       }),
     );
   });
-});
-
-test('The contract has the same pattern', () => {
-  expect(componentSchema('Email').pattern).toBe(EMAIL_PATTERN.source);
 });

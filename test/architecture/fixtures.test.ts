@@ -4,7 +4,6 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
 import { type Operation, operations } from '../../server/contract.ts';
 import type { Schema } from '../../server/database/schema.ts';
-import { schemas } from '../../server/import-export/records.ts';
 import { changes } from '../../verification/changes.ts';
 import { type DeclaredResponse, declaredResponses } from '../../verification/declared-responses.ts';
 import { existingIds, existingItems, itemSchemaOf } from '../../verification/preparation.ts';
@@ -171,15 +170,4 @@ test('every table has a kind in test/support/tables.ts', () => {
   const missing = tables.filter((table) => !known.includes(table));
   expect(missing.map((table) => `Add ${table} to test/support/tables.ts`)).toEqual([]);
   expect(known.filter((table) => !tables.includes(table))).toEqual([]);
-});
-
-test('docs/data.md lists every field of the export format', () => {
-  const rows = readFileSync(new URL('../../docs/data.md', import.meta.url), 'utf8').split('\n');
-  for (const [type, { properties }] of Object.entries(schemas)) {
-    const row = rows.find((each) => each.startsWith(`| \`${type}\` |`)) ?? '';
-    const missing = Object.keys(properties).filter(
-      (field) => field !== 'type' && !row.includes(`\`${field}\``),
-    );
-    expect(missing, `missing in the row "${type}" of docs/data.md`).toEqual([]);
-  }
 });

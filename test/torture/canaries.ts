@@ -22,7 +22,8 @@ export interface Canaries {
 
 /** Vowels would form words. Username skeletons would replace confusable letters. */
 const LETTERS = 'bcdfghjknpqrstvxz';
-const LENGTH = 10;
+/** Number of letters. */
+export const CANARY_LENGTH = 10;
 
 /** Number of consecutive bytes in UTF-8, or units in UTF-16, that identify a canary. */
 const PART_LENGTH = 5;
@@ -32,7 +33,7 @@ const LONG_PART_LENGTH = 24;
 export function openCanaries(): Canaries {
   const texts = new Map<string, string>();
   const make = (kind: string, draw: () => string) => {
-    const text = texts.get(kind) ?? Array.from({ length: LENGTH }, draw).join('');
+    const text = texts.get(kind) ?? Array.from({ length: CANARY_LENGTH }, draw).join('');
     texts.set(kind, text);
     return text;
   };

@@ -29,7 +29,6 @@ test('The facts of a database exclude rows of a deleted account that maintenance
   await eraseAccount(engine, { pk: caller.userPk, sessionPk: caller.sessionPk }, -1);
   const { facts } = await readFacts(engine.db);
   expect([...facts.keys()].sort()).toEqual([
-    `bio ${stayMark}`,
     `participation ${stayMark}.s1>${stayMark}`,
     `read ${stayMark}.s1>${stayMark}`,
     `space ${stayMark}.s1`,

@@ -6,6 +6,7 @@ import {
   isLiveSpace,
   isLiveUser,
 } from '../../server/database/erased-rows.ts';
+import type { Schema } from '../../server/database/schema.ts';
 import { readSnapshot } from '../../server/database/transaction.ts';
 
 /**
@@ -18,6 +19,9 @@ import { readSnapshot } from '../../server/database/transaction.ts';
  *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  *     report u1.s2>u5    the reason         report u1.s2>u3.m4>u5          the reason
  *     read u1.s2>u3      the read position
+ *
+ * Users have one such fact for each column that is neither empty nor in `notInFacts`, under its name. The fact of a
+ * space contains all of these columns.
  */
 export type Facts = Map<string, string>;
 
@@ -243,12 +247,12 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
   // Texts start with their mark and a space.
   const textMark = (text: string | null) => text?.split(' ')[0];
 
-  for (const { email, user_id, username, bio, avatar } of rows.users) {
+  for (const { email, user_id, ...fields } of rows.users) {
     const mark = userMark(email);
     addFact(`user ${mark}`, 'exists');
-    addFact(`username ${mark}`, username);
-    addFact(`bio ${mark}`, bio);
-    if (avatar) addFact(`avatar ${mark}`, avatar);
+    for (const [name, value] of Object.entries(fields)) {
+      if (value) addFact(`${name} ${mark}`, String(value));
+    }
     ids.set(`user ${mark}`, user_id);
   }
   const tags = Map.groupBy(rows.tags, ({ space_pk }) => space_pk);
@@ -256,7 +260,7 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
     const mark = textMark(space.description);
     assert.equal(mark?.split('.')[0], userMark(email), `the creator of ${mark}`);
     const names = (tags.get(pk) ?? []).map(({ tag_name }) => tag_name);
-    addFact(`space ${mark}`, spaceValue(space, names));
+    addFact(`space ${mark}`, spaceValue({ ...space, tags: names }));
     ids.set(`space ${mark}`, space_id);
   }
   for (const {
@@ -291,7 +295,7 @@ async function readRows(db: Database) {
   return {
     users: await db
       .selectFrom('users')
-      .select(['email', 'user_id', 'username', 'bio', 'avatar'])
+      .select(await comparedColumns(db, 'users'))
       .where(isLiveUser('pk'))
       .execute(),
     tags: await db
@@ -303,7 +307,8 @@ async function readRows(db: Database) {
     spaces: await db
       .selectFrom('spaces')
       .innerJoin('users', 'users.pk', 'creator_pk')
-      .select(['spaces.pk', 'space_id', 'title', 'description', 'visibility', 'email'])
+      .select(['spaces.pk', 'email'])
+      .select((await comparedColumns(db, 'spaces')).map((name) => `spaces.${name}` as const))
       .where(isLiveSpace('spaces.pk'))
       .execute(),
     participations: await db
@@ -339,9 +344,18 @@ async function readRows(db: Database) {
   };
 }
 
-export function spaceValue(
-  { title, description, visibility }: { title: string; description: string; visibility: string },
-  tags: readonly string[],
-): string {
-  return JSON.stringify([title, description, visibility, tags]);
+/** Returns the columns of a table that facts contain: all except internal keys and those in `notInFacts`. */
+async function comparedColumns<Table extends 'users' | 'spaces'>(db: Database, table: Table) {
+  const omitted = Object.values(notInFacts).flat();
+  const tables = await db.introspection.getTables();
+  const columns = tables.find(({ name }) => name === table)?.columns ?? [];
+  return columns
+    .map(({ name }) => name as keyof Schema[Table] & string)
+    .filter((name) => !name.endsWith('pk') && !omitted.includes(`${table}.${name}`));
+}
+
+/** Returns the fact of a space, from its columns and tags or from the request that has set them. */
+export function spaceValue(fields: object): string {
+  const values = Object.entries(fields).filter(([, value]) => value !== null && value !== '');
+  return JSON.stringify(Object.fromEntries(values.sort(([a], [b]) => (a < b ? -1 : 1))));
 }

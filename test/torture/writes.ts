@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import sharp from 'sharp';
 import * as api from '../../generated/sdk.gen.ts';
+import type { BioChange, SpaceCreation } from '../../generated/types.gen.ts';
+import { operations } from '../../server/contract.ts';
+import { bodyExampleOf } from '../support/requests.ts';
 import { draw, remember } from './drawing.ts';
 import { ANY, type Changes, spaceValue } from './ledger.ts';
 import { drawWhere, TAGS, type TrafficState, type TrafficUser, WORDS } from './traffic-state.ts';
@@ -52,6 +55,15 @@ const MAX_REMEMBERED = 200;
 /** Maximum number of open reports of one user. */
 const MAX_OPEN_REPORTS = 20;
 
+const bioExample = exampleOf<BioChange>('changeBio');
+const spaceExample = exampleOf<SpaceCreation>('createSpace');
+
+/** Returns the contract's example of a body. Writes send its values for the fields that they do not draw. */
+function exampleOf<Body>(operationId: Write): Body {
+  const operation = operations.find((each) => each.operationId === operationId);
+  return (operation && bodyExampleOf(operation)) as Body;
+}
+
 const avatars = await Promise.all(
   ['teal', 'coral', 'olive', 'navy'].map(async (background) => {
     const image = sharp({ create: { width: 16, height: 16, channels: 3, background } });
@@ -67,6 +79,7 @@ export function createWrites(state: TrafficState): Writes {
     const visibility = Math.random() < 0.85 ? ('public' as const) : ('private' as const);
     const tags = TAGS.filter(() => Math.random() < 0.3);
     return {
+      ...spaceExample,
       title: text(`Space${nextNumber()}`, 3),
       description: text(mark, 8),
       visibility,
@@ -83,10 +96,11 @@ export function createWrites(state: TrafficState): Writes {
       };
     },
     changeBio({ mark, token }) {
-      const bio = text(`Bio${nextNumber()}`, 20);
+      const body = { ...bioExample, bio: text(`Bio${nextNumber()}`, 20) };
+      const changes = Object.entries(body).map(([name, value]) => [`${name} ${mark}`, value]);
       return {
-        changes: { [`bio ${mark}`]: bio },
-        send: () => api.changeBio({ client, auth: token, body: { bio } }),
+        changes: Object.fromEntries(changes),
+        send: () => api.changeBio({ client, auth: token, body }),
       };
     },
     changeProfilePicture({ mark, token }) {
@@ -107,10 +121,10 @@ export function createWrites(state: TrafficState): Writes {
     },
     createSpace(person) {
       const mark = `${person.mark}.s${nextNumber()}`;
-      const { tags, ...space } = newSpace(mark);
+      const space = newSpace(mark);
       return {
         changes: {
-          [`space ${mark}`]: spaceValue(space, tags),
+          [`space ${mark}`]: spaceValue(space),
           [`participation ${mark}>${person.mark}`]: 'joined',
           [`read ${mark}>${person.mark}`]: ANY,
         },
@@ -119,7 +133,7 @@ export function createWrites(state: TrafficState): Writes {
             client,
             auth: person.token,
             headers: newKey(),
-            body: { ...space, tags },
+            body: space,
           }),
         onSuccess({ space_id }: { space_id: string }) {
           setId(`space ${mark}`, space_id);
@@ -133,15 +147,15 @@ export function createWrites(state: TrafficState): Writes {
     updateSpace(person) {
       const mark = drawExisting('space', person.spaces);
       if (!mark) return undefined;
-      const { tags, ...space } = newSpace(mark);
+      const space = newSpace(mark);
       return {
-        changes: { [`space ${mark}`]: spaceValue(space, tags) },
+        changes: { [`space ${mark}`]: spaceValue(space) },
         send: () =>
           api.updateSpace({
             client,
             auth: person.token,
             path: spaceId(mark),
-            body: { ...space, tags },
+            body: space,
           }),
       };
     },
@@ -312,7 +326,7 @@ export function createWrites(state: TrafficState): Writes {
     const username = `user-${mark.slice(1)}`;
     const body = { username, email: `${mark}@example.org`, password: 'correct horse battery' };
     return {
-      changes: { [`user ${mark}`]: 'exists', [`username ${mark}`]: username, [`bio ${mark}`]: '' },
+      changes: { [`user ${mark}`]: 'exists', [`username ${mark}`]: username },
       send: () => api.register({ client, body }),
       onSuccess({ user_id, access_token: token }: { user_id: string; access_token: string }) {
         setId(`user ${mark}`, user_id);

@@ -4,13 +4,14 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as api from '../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
+import { schemas } from '../../../server/import-export/records.ts';
 import { uploadAvatar } from '../../support/avatar.ts';
 import { register, retryingClientOf, type TestUser } from '../../support/client.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { databaseFile, withDatabase } from '../../support/integrity.ts';
 import { toNdjson } from '../../support/ndjson.ts';
 import { createSpace } from '../../support/spaces.ts';
-import type { Canaries } from '../canaries.ts';
+import { CANARY_LENGTH, type Canaries } from '../canaries.ts';
 
 // The account whose deletion must leave no byte.
 
@@ -84,12 +85,23 @@ function time({ add }: Canaries, kind: string, year: number): string {
   return text;
 }
 
+/** Adds a canary for each text that the record lacks and that is long enough, such as one of a new field. */
+function withOtherTexts(
+  { letters }: Canaries,
+  record: { type: 'user' | 'space'; [field: string]: unknown },
+): object {
+  const texts = Object.entries(schemas[record.type].properties)
+    .filter(([name, { maxLength = 0 }]) => !(name in record) && maxLength >= CANARY_LENGTH)
+    .map(([name]) => [name, letters(`${name} of a ${record.type}`)]);
+  return { ...record, ...Object.fromEntries(texts) };
+}
+
 /** The creation time of records without canaries. */
 const CREATED_AT = '2020-01-01T00:00:00Z';
 
 function* userRecords(ids: Ids, canaries: Canaries, password_hash: string): Generator<object> {
   const { letters } = canaries;
-  yield {
+  yield withOtherTexts(canaries, {
     type: 'user',
     user_id: ids.account,
     username: `Jo-${letters('former username')}`,
@@ -98,7 +110,7 @@ function* userRecords(ids: Ids, canaries: Canaries, password_hash: string): Gene
     bio: `I am ${letters('former bio')}`,
     created_at: time(canaries, 'created_at of the user', 1971),
     updated_at: time(canaries, 'former updated_at of the user', 1972),
-  };
+  });
   for (let i = 0; i < OTHER_USERS; i += 1) {
     const user_id = ids.other(i);
     const email = `${user_id}@example.org`;
@@ -140,7 +152,7 @@ function* ownSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
     // An index stores words without their common prefixes.
     const beginning = i % 2 ? 'lantern' : i.toString(36).padStart(3, 'q');
     const isPrivate = i % 4 === 3;
-    yield {
+    yield withOtherTexts(canaries, {
       type: 'space',
       space_id,
       creator_id: ids.account,
@@ -153,11 +165,11 @@ function* ownSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
       ),
       created_at: time(canaries, 'created_at of a space', 1975),
       creator_read_until: time(canaries, 'creator_read_until', 1982),
-      ...(isPrivate && {
-        visibility: 'private',
-        invitation_code: `${letters('invitation_code')}-${i}`.padStart(22, '-'),
-      }),
-    };
+      visibility: isPrivate ? 'private' : 'public',
+      invitation_code: isPrivate
+        ? `${letters('invitation_code')}-${i}`.padStart(22, '-')
+        : undefined,
+    });
     const joined_at = time(canaries, 'joined_at of others in own spaces', 1976);
     yield { type: 'participant', space_id, user_id: ids.other(i), joined_at };
   }
