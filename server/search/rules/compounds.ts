@@ -10,7 +10,10 @@ const MIN_LENGTH = 5;
 
 const MAX_COMPOUNDS = 5;
 
-/** Bounds the time of a call to a few milliseconds. The dictionary of 200,000 spaces has about 300,000 nodes. */
+/**
+ * Bounds the time of a call to a few milliseconds. A real word visits at most a quarter of the nodes. The dictionary of
+ * 150,000 spaces of different subjects has 330,000 nodes.
+ */
 const MAX_DICTIONARY_NODES = 300_000;
 
 /**
