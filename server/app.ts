@@ -141,6 +141,7 @@ async function serveOperations(
   const checkSession = (caller: Caller) => requireSession(context.engine.db, caller);
   const turns = {
     read: limitPerAccount(checkSession),
+    write: limitPerAccount(checkSession),
     upload: limitPerAccount(checkSession),
     download: limitPerAccount(checkSession),
   };
@@ -176,10 +177,11 @@ async function serveOperations(
  * Returns which requests of the same account an operation waits for. Data downloads have their own turns, because they
  * run for as long as their clients read.
  */
-function kindOf({ operationId, bodyType, isOwnRead }: Operation) {
+function kindOf({ operationId, bodyType, authentication, isOwnRead }: Operation) {
   if (bodyType === 'multipart/form-data') return 'upload';
   if (operationId === 'downloadAccountData') return 'download';
-  return isOwnRead ? 'read' : undefined;
+  if (authentication !== 'required') return undefined;
+  return isOwnRead ? 'read' : 'write';
 }
 
 /**

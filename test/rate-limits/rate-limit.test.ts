@@ -26,6 +26,16 @@ test('Rejected attempts do not count once pending attempts have been taken back'
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true, remaining: 2 });
 });
 
+test('Rejects for a second if only pending attempts exceed a limit of failures', async () => {
+  const counter = new RateLimiterMemory({ points: 3, duration: 60 });
+  const limit = createRateLimit({ counter, counts: 'failures' }, (key) => key);
+  const pending = [];
+  for (let i = 0; i < 3; i += 1) pending.push(await limit.beginAttempt('ada'));
+  expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: false, resetSeconds: 1 });
+  for (const attempt of pending) await attempt.end('success');
+  expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true });
+});
+
 test('A rejected attempt that ends after its period does not change the count of the next period', async () => {
   const limit = open();
   const first = await limit.beginAttempt('ada');

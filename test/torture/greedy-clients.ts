@@ -85,12 +85,20 @@ function describe({ median, p99 }: Times): string {
 async function prepareAttacks({ url }: Server): Promise<Attack[]> {
   const { client, token } = await register(url, 'greedy');
   const { space_id } = await createSpace({ client }, { title: 'Bread', tags: ['baking'] });
-  const text = 'Lorem ipsum '.repeat(80);
+  const message = { space_id, text: 'Lorem ipsum '.repeat(80) };
+  let message_id = '';
   for (let i = 0; i < 900; i += 1) {
-    await api.sendMessage({ client, body: { space_id, text }, throwOnError: true });
+    const { data } = await api.sendMessage({ client, body: message, throwOnError: true });
+    message_id = data.message_id;
   }
+  const position = `/api/participations/${space_id}/read`;
   const headers = { authorization: `Bearer ${token}` };
   const read = (path: string): Call => ({ name: path, method: 'GET', path, headers });
+  const write = (method: string, path: string, body: object): Call => {
+    const encoded = Buffer.from(JSON.stringify(body));
+    const ofBody = { 'content-type': 'application/json', 'content-length': `${encoded.length}` };
+    return { name: path, method, path, headers: { ...headers, ...ofBody }, body: encoded };
+  };
   const nested = Buffer.from('['.repeat(16_000) + ']'.repeat(16_000));
   const login = {
     name: 'login',
@@ -103,7 +111,9 @@ async function prepareAttacks({ url }: Server): Promise<Attack[]> {
   return [
     { name: 'data downloads', connections: 50, calls: [read('/api/profile/data')] },
     { name: 'own statistics', connections: 20, calls: [read('/api/profile/me')] },
-    { name: 'participations', connections: 20, calls: [read('/api/participations?limit=100')] },
+    { name: 'participations', connections: 20, calls: [read('/api/participations?sort=recent')] },
+    { name: 'messages', connections: 20, calls: [write('POST', '/api/messages', message)] },
+    { name: 'read positions', connections: 20, calls: [write('PUT', position, { message_id })] },
     { name: 'nested JSON', connections: 16, calls: [login] },
     { name: 'unknown paths', connections: 32, calls: [read(`/${'x'.repeat(15_000)}`)] },
     { name: 'files', connections: 32, calls: [read('/docs/js/scalar.js')] },
