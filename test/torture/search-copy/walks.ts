@@ -99,7 +99,7 @@ export async function checkWalks(
       let path: string | undefined = `${list}&limit=${8 + Math.floor(Math.random() * 20)}`;
       for (let page = started; path; page += 1) {
         const response = await (servers[page % servers.length] as Send)(path);
-        assert.equal(response.status, 200, `${response.status} for ${path}`);
+        if (!response.ok) assert.fail(`${response.status} for ${path}: ${await response.text()}`);
         const items = itemsOf<{ space_id: string }>(await response.json());
         found.push(...items.map((each) => each.space_id));
         path = nextPage(response);
