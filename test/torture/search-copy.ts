@@ -18,7 +18,12 @@ import { startProcess } from '../support/processes.ts';
 import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { draw } from './drawing.ts';
-import { checkSearches, type SearchCounts, type Send } from './search-copy/searches.ts';
+import {
+  checkSearches,
+  insertSpaces,
+  type SearchCounts,
+  type Send,
+} from './search-copy/searches.ts';
 import { checkWalks } from './search-copy/walks.ts';
 import type { Trial } from './trial.ts';
 
@@ -28,6 +33,9 @@ const MACHINES = 2;
 
 /** Spaces that a killed server must index again. */
 const SPACES = 3_000;
+
+/** The number of different words in their titles. A comparison searches for each beginning of each word. */
+const WORDS = 500;
 
 const KILLS_PER_ROUND = 4;
 
@@ -66,8 +74,9 @@ export const searchKills: Trial = {
   runsOnPostgresql: true,
   async run(scale) {
     await using service = await startService();
-    await addSpaces(service.engine, service.users[0]);
-    return checkKills(service, scale === 'full' ? 48 : 4);
+    const titles = Array.from({ length: SPACES }, (_, i) => `Myriad ${i % WORDS}`);
+    const pks = await insertSpaces(service.engine, service.users[0], titles);
+    return await checkKills(service, pks, scale === 'full' ? 28 : 4);
   },
 };
 
@@ -160,28 +169,13 @@ class Machines implements AsyncDisposable {
   }
 }
 
-async function addSpaces(engine: Engine, { userId }: TestUser): Promise<void> {
-  await transact(engine, async (trx) => {
-    const { rows } = await sql<{ pk: number }>`
-      INSERT INTO spaces (space_id, creator_pk, title, description, visibility, participant_count, created_at)
-      SELECT 'many-' || i, users.pk, 'Myriad ' || i, 'One of many', 'public', 0, ''
-      FROM users, generate_series(1, ${SPACES}::int) AS i WHERE user_id = ${userId} RETURNING pk`.execute(
-      trx,
-    );
-    await indexSpaces(
-      engine,
-      trx,
-      rows.map(({ pk }) => pk),
-    );
-  });
-}
-
 /**
  * Kills servers and processes of PostgreSQL in turn, some of them during the start of a server or a repair, beside
  * writers and searches. After each round, compares the copies of all machines with the database.
  */
 async function checkKills(
   { machines, users: [user], engine, databaseUrl }: Service,
+  pks: readonly number[],
   kills: number,
 ): Promise<string> {
   const counts = { servers: 0, workers: 0, starts: 0, backends: 0, builds: 0, comparisons: 0 };
@@ -189,7 +183,7 @@ async function checkKills(
   const readiness = observeReadiness(machines);
   for (let round = 0; round * KILLS_PER_ROUND < kills; round += 1) {
     let isDone = false;
-    const losing = loseChanges(engine, () => isDone);
+    const losing = loseChanges(engine, pks, () => isDone);
     const checking = checkSearches(
       user,
       [engine],
@@ -304,21 +298,19 @@ async function damageCopy(dataDir: string): Promise<void> {
 }
 
 /** Changes spaces in transactions that a crash of PostgreSQL can lose, until `isDone`. */
-async function loseChanges(engine: Engine, isDone: () => boolean): Promise<void> {
+async function loseChanges(
+  engine: Engine,
+  pks: readonly number[],
+  isDone: () => boolean,
+): Promise<void> {
   while (!isDone()) {
     try {
       await transact(engine, async (trx) => {
         await sql`SET LOCAL synchronous_commit = off`.execute(trx);
-        const { rows } = await sql<{ pk: number }>`
-          UPDATE spaces SET title = 'Myriad ' || ${Math.random()}::text
-          WHERE space_id = ${`many-${Math.ceil(Math.random() * SPACES)}`} RETURNING pk`.execute(
-          trx,
-        );
-        await indexSpaces(
-          engine,
-          trx,
-          rows.map(({ pk }) => pk),
-        );
+        const pk = draw(pks);
+        const title = `Myriad ${Math.floor(Math.random() * WORDS)}`;
+        await trx.updateTable('spaces').set({ title }).where('pk', '=', pk).execute();
+        await indexSpaces(engine, trx, [pk]);
       });
     } catch (error) {
       if (!engine.isUnavailable(error)) throw error;

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { SearchResult } from '../../../generated/types.gen.ts';
 import type { DatabaseTransaction, Engine } from '../../../server/database/engine.ts';
+import { transact } from '../../../server/database/transaction.ts';
 import { indexSpaces } from '../../../server/search/documents.ts';
 import type { TestUser } from '../../support/client.ts';
-import { createSpace } from '../../support/spaces.ts';
 import { draw } from '../drawing.ts';
 
 const WRITERS = 8;
@@ -43,7 +43,7 @@ export interface SearchCounts {
  * @param isEnough ends the searches
  */
 export async function checkSearches(
-  { client }: TestUser,
+  user: TestUser,
   engines: readonly Engine[],
   servers: () => readonly Send[],
   isEnough: (counts: SearchCounts) => boolean,
@@ -52,17 +52,15 @@ export async function checkSearches(
     .toString(36)
     .replace(/[^a-z]/g, '')}`;
   const [engine] = engines as [Engine];
-  const walkers: Walker[] = [];
-  for (let i = 0; i < SPACES; i += 1) {
-    const name = `s${i}`;
-    const { space_id } = await createSpace({ client }, { title: `${word} ${name} 0` });
-    const { pk } = await engine.db
-      .selectFrom('spaces')
-      .select('pk')
-      .where('space_id', '=', space_id)
-      .executeTakeFirstOrThrow();
-    walkers.push({ name, pk, attempts: ['shown'], known: 0 });
-  }
+  const names = Array.from({ length: SPACES }, (_, i) => `s${i}`);
+  const pks = await insertSpaces(
+    engine,
+    user,
+    names.map((name) => `${word} ${name} 0`),
+  );
+  const walkers = names.map(
+    (name, i): Walker => ({ name, pk: pks[i] as number, attempts: ['shown'], known: 0 }),
+  );
   const counts = { searches: 0, changes: 0, discarded: 0, unavailable: 0 };
   let isDone = false;
 
@@ -148,6 +146,27 @@ export async function checkSearches(
   const results = await Promise.allSettled([reading, ...writing]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   return counts;
+}
+
+/**
+ * Creates public spaces in one transaction.
+ * @returns their keys, in the order of the titles
+ */
+export async function insertSpaces(
+  engine: Engine,
+  { userId }: TestUser,
+  titles: readonly string[],
+): Promise<number[]> {
+  return transact(engine, async (trx) => {
+    const { rows } = await sql<{ pk: number }>`
+      INSERT INTO spaces (space_id, creator_pk, title, description, visibility, participant_count, created_at)
+      SELECT gen_random_uuid(), pk, title, '', 'public', 0, ''
+      FROM users, unnest(${titles}::text[]) WITH ORDINALITY AS titles (title, position)
+      WHERE user_id = ${userId} ORDER BY position RETURNING pk`.execute(trx);
+    const pks = rows.map(({ pk }) => pk);
+    await indexSpaces(engine, trx, pks);
+    return pks;
+  });
 }
 
 class RolledBack extends Error {}
