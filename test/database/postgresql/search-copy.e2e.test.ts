@@ -16,7 +16,10 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Database } from '../../../server/database/engine.ts';
-import { prepareCopy } from '../../../server/database/postgresql/search-copy/copy-file.ts';
+import {
+  isDamage,
+  prepareCopy,
+} from '../../../server/database/postgresql/search-copy/copy-file.ts';
 import { pruneLog } from '../../../server/database/postgresql/search-copy/log.ts';
 import { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
@@ -364,8 +367,14 @@ describe('A copy', () => {
 
   async function isDamaged(app: TestApp): Promise<boolean> {
     const check = sql<{ quick_check: string }>`PRAGMA quick_check(1)`;
-    const { rows } = await check.execute(app.context.engine.searchIndex.db);
-    return rows[0]?.quick_check !== 'ok';
+    try {
+      const { rows } = await check.execute(app.context.engine.searchIndex.db);
+      return rows[0]?.quick_check !== 'ok';
+    } catch (error) {
+      // Also if the file has just been deleted.
+      if (isDamage(error) || app.context.engine.isUnavailable(error)) return true;
+      throw error;
+    }
   }
 
   test('is repaired after a crash of PostgreSQL, and searches return 503 until then', async () => {
