@@ -83,7 +83,10 @@ async function endParticipations(
     trx,
   );
   if (searchIndex.record) {
-    const { rows } = await sql<{ space_pk: number }>`${current}`.execute(trx);
+    const { rows } = await sql<{ space_pk: number }>`
+      SELECT pk AS space_pk FROM spaces WHERE pk IN (${current}) AND visibility = 'public'`.execute(
+      trx,
+    );
     await searchIndex.record(trx, { spacePks: rows.map(({ space_pk }) => space_pk), omit: true });
   } else {
     await sql`INSERT INTO spaces_to_move (space_pk) SELECT space_pk FROM public_spaces

@@ -71,7 +71,7 @@ export interface SearchIndex {
    * @throws an error for which `Engine.isUnavailable` returns true while the index is built or repaired
    */
   update(): Promise<void>;
-  /** Whether the index can be searched. False while it is built or repaired. */
+  /** Whether the index has been built. Searches may nevertheless be unavailable for the time of a repair. */
   isReady(): Promise<boolean>;
   /** Runs `work` on a snapshot of the index, after earlier calls. It must not call this function. */
   read<T>(work: (snapshot: Database) => Promise<T>): Promise<T>;

@@ -6,14 +6,18 @@ export type WordPattern =
   | { allOf: WordPattern[] }
   | { anyOf: WordPattern[] };
 
-/** The words that a pattern applies to: those of the title, or those of title and description together. */
-export type WordScope = 'title' | 'all';
+/**
+ * The words that a pattern applies to:
+ * - `title`: those of the title
+ * - `all`: those of title and description together
+ * - `other`: as `all`, but without the documents whose title matches
+ */
+export type WordScope = 'title' | 'all' | 'other';
 
-/** Selects the documents that match `pattern` in `scope`, except those that match one of `except`. */
+/** Selects the documents that match `pattern` in `scope`. */
 export interface WordQuery {
   pattern: WordPattern;
   scope: WordScope;
-  except?: { pattern: WordPattern; scope: WordScope }[];
 }
 
 /** The part of the word index to search. */

@@ -48,28 +48,19 @@ const TITLE_SHARE = 1 / 3;
 /** Estimates how many entries the word index reads to find up to `limit` matches among this number of documents. */
 export function estimateEntries(
   dictionary: Dictionary,
-  { pattern, scope, except = [] }: WordQuery,
+  { pattern, scope }: WordQuery,
   documents: number,
   limit = Infinity,
 ): number {
-  if (except.length === 0)
-    return estimateUnionEntries(dictionary, pattern, scope, documents, limit);
+  if (scope !== 'other') return estimateUnionEntries(dictionary, pattern, scope, documents, limit);
   const candidates = Math.min(documents, estimateCandidates(dictionary, pattern));
   const entries = estimatePatternEntries(dictionary, pattern, documents);
-  // Exceptions are looked up for candidates only.
-  const excluded = except.map(
-    (each) =>
-      estimatePatternEntries(dictionary, each.pattern, candidates) *
-      (each.scope === 'title' ? TITLE_SHARE : 1),
-  );
-  return excluded.reduce(
-    (sum, each) => sum + each,
-    entries * (scope === 'title' ? TITLE_SHARE : 1),
-  );
+  // Titles are looked up for candidates only.
+  return entries + estimatePatternEntries(dictionary, pattern, candidates) * TITLE_SHARE;
 }
 
 /**
- * Like `estimateEntries`, for a query without exceptions. Every entry of a term is a match, also in a union, so the
+ * Like `estimateEntries`, for a query that excludes nothing. Every entry of a term is a match, also in a union, so the
  * word index reads at most `limit` entries of each term.
  */
 function estimateUnionEntries(

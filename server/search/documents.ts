@@ -220,7 +220,7 @@ async function deleteRows(
 }
 
 /**
- * Moves a space in the search index if its participant count has reached another popularity step.
+ * Moves a public space in the search index if its participant count has reached another popularity step.
  * @param delta by how much the transaction has changed the count
  */
 export async function moveSpace(

@@ -147,7 +147,7 @@ class Ranking {
     const titles = { pattern, scope: 'title' } as const;
     // A page that continues among the title matches has not read the first of them, so the index excludes them. It can
     // exclude only what it matches exactly. Otherwise, each title match precedes the other match of the same space.
-    const except = after < -TITLE_BONUS || mustVerify ? [] : [titles];
+    const scope = after < -TITLE_BONUS || mustVerify ? 'all' : 'other';
     const open = (kind: Kind, bonus: number, find: Stream['find']): Stream => {
       const reached = after + bonus > MAX_KEY ? Infinity : Math.max(-1, after + bonus);
       return { kind, bonus, find, keys: [], reached };
@@ -159,7 +159,7 @@ class Ranking {
         findKeys(search, titles, range, budget, mayOverdraw),
       ),
       open('other', 0, (range, mayOverdraw) =>
-        findKeys(search, { pattern, scope: 'all', except }, range, budget, mayOverdraw),
+        findKeys(search, { pattern, scope }, range, budget, mayOverdraw),
       ),
     ];
   }

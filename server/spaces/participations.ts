@@ -127,9 +127,9 @@ export async function changeParticipantCount(
     .updateTable('spaces')
     .set({ participant_count: sql`participant_count + ${delta}` })
     .where('pk', '=', spacePk)
-    .returning(['pk', 'participant_count'])
+    .returning(['pk', 'participant_count', 'visibility'])
     .executeTakeFirstOrThrow();
-  await moveSpace(engine, trx, space, delta);
+  if (space.visibility === 'public') await moveSpace(engine, trx, space, delta);
 }
 
 /**

@@ -43,13 +43,12 @@ describe('estimateEntries', () => {
     expect(limited({ pattern: either, scope: 'title' })).toBe(40 + 10);
   });
 
-  test('counts all entries of conjunctions and exceptions, whatever the limit', () => {
+  test('counts all entries of conjunctions and of excluded titles, whatever the limit', () => {
     const both: WordPattern = { allOf: [word('bread'), word('rye')] };
     const limited = (query: WordQuery) => estimateEntries(dictionary, query, 10_000, 1);
     expect(limited({ pattern: both, scope: 'all' })).toBe(10 * 30 + 30);
     expect(limited({ pattern: { anyOf: [both, word('oven')] }, scope: 'all' })).toBe(330 + 1);
-    const except: WordQuery['except'] = [{ pattern: word('bread'), scope: 'all' }];
-    expect(limited({ pattern: word('rye'), scope: 'all', except })).toBe(30 + 10 * 30);
+    expect(limited({ pattern: word('rye'), scope: 'other' })).toBe(30 + 10);
   });
 
   test('counts nested parts', () => {
@@ -67,9 +66,9 @@ describe('estimateEntries', () => {
     expect(cost(word('bread'), { scope: 'title' })).toBe(200);
   });
 
-  test('counts exceptions only for documents that may match', () => {
-    const except: WordQuery['except'] = [{ pattern: word('bread'), scope: 'all' }];
-    expect(cost(word('rye'), { except })).toBe(30 + 10 * 30);
-    expect(cost(word('bread'), { except: [{ pattern: word('rye'), scope: 'title' }] })).toBe(610);
+  test('counts excluded titles only for documents that may match', () => {
+    expect(cost(word('bread'), { scope: 'other' })).toBe(600 + 200);
+    const either: WordPattern = { allOf: [word('bread'), word('rye')] };
+    expect(cost(either, { scope: 'other' })).toBe(330 + 330 / 3);
   });
 });

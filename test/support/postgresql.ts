@@ -225,6 +225,8 @@ export async function execute(url: string, statement: string): Promise<void> {
 /** Returns the rows of one statement, executed on a connection of its own. */
 export async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
+  // A lost connection fails the query. Without this listener, it would also end the process.
+  client.on('error', () => {});
   await client.connect();
   try {
     return (await client.query(statement)).rows;

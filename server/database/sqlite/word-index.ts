@@ -65,14 +65,11 @@ export const wordIndex: WordIndex = {
  * Translates a query into FTS5's syntax.
  * @param prefixes only documents with a term that begins with one of these match
  */
-function fts5Query(
-  { pattern, scope, except = [] }: WordQuery,
-  prefixes?: readonly string[],
-): string {
+function fts5Query({ pattern, scope }: WordQuery, prefixes?: readonly string[]): string {
   const bound = prefixes && `(${prefixes.map((prefix) => `"${prefix}"*`).join(' OR ')})`;
-  const expressions = [{ pattern, scope }, ...except].map((each) => {
-    const mark = each.scope === 'title' ? TITLE_MARK : '';
-    const expression = fts5Expression(each.pattern, mark, bound);
+  const marks = { title: [TITLE_MARK], all: [''], other: ['', TITLE_MARK] }[scope];
+  const expressions = marks.map((mark) => {
+    const expression = fts5Expression(pattern, mark, bound);
     return bound ? `(${bound} AND ${expression})` : expression;
   });
   return expressions.join(' NOT ');

@@ -8,14 +8,18 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
-import type { Database, Engine } from '../../../server/database/engine.ts';
-import { prepareCopy } from '../../../server/database/postgresql/search-copy/copy-file.ts';
+import type { Database } from '../../../server/database/engine.ts';
+import {
+  isDamage,
+  prepareCopy,
+} from '../../../server/database/postgresql/search-copy/copy-file.ts';
 import { pruneLog } from '../../../server/database/postgresql/search-copy/log.ts';
 import { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
@@ -23,6 +27,7 @@ import { transact } from '../../../server/database/transaction.ts';
 import { indexer, indexSpaces } from '../../../server/search/documents.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { assertConsistent } from '../../support/consistency.ts';
+import { damageTable } from '../../support/damage.ts';
 import { nextPage, readPages } from '../../support/pages.ts';
 import {
   execute,
@@ -30,8 +35,10 @@ import {
   query,
   startPostgresql,
 } from '../../support/postgresql.ts';
-import { createSpace } from '../../support/spaces.ts';
+import { createSpace, joinSpace, leaveSpace } from '../../support/spaces.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { checkSearches } from '../../torture/search-copy/searches.ts';
+import { checkWalks } from '../../torture/search-copy/walks.ts';
 
 let server: PostgresqlServer;
 let url: string;
@@ -65,81 +72,13 @@ async function findTitles(app: TestApp, q: string): Promise<string[]> {
 test('A search on any machine shows every change that was acknowledged before it, and none that was rolled back', async () => {
   const [first, second] = machines;
   const user = await first.register('walker');
-  const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
-  /** The number in the title of each space: the last acknowledged one, and the last one that was attempted. */
-  const acknowledged = new Map<string, number>();
-  const attempted = new Map<string, number>();
-  const rolledBack = new Set<string>();
-  const pks = new Map<string, number>();
-  for (const name of names) {
-    const { space_id } = await createSpace(user, { title: `Walk ${name} 0` });
-    const { pk } = await first.context.engine.db
-      .selectFrom('spaces')
-      .select('pk')
-      .where('space_id', '=', space_id)
-      .executeTakeFirstOrThrow();
-    pks.set(name, pk);
-    acknowledged.set(name, 0);
-    attempted.set(name, 0);
-  }
-  let isDone = false;
-  class RolledBack extends Error {}
-  /** Renames spaces in transactions of different length, some of which are rolled back. */
-  const write = async (engine: Engine, own: readonly string[]) => {
-    for (let n = 1; !isDone; n += 1) {
-      const name = own[n % own.length] as string;
-      const willRollBack = Math.random() < 0.2;
-      const duration = Math.random() < 0.3 ? Math.random() * 60 : 0;
-      attempted.set(name, n);
-      if (willRollBack) rolledBack.add(`${name} ${n}`);
-      try {
-        await transact(engine, async (trx) => {
-          const pk = pks.get(name) as number;
-          await trx
-            .updateTable('spaces')
-            .set({ title: `Walk ${name} ${n}` })
-            .where('pk', '=', pk)
-            .execute();
-          await indexSpaces(engine, trx, [pk]);
-          await sleep(duration);
-          if (willRollBack) throw new RolledBack();
-        });
-        acknowledged.set(name, n);
-      } catch (error) {
-        if (!(error instanceof RolledBack)) throw error;
-      }
-    }
-  };
-  let searches = 0;
-  const read = async (app: TestApp) => {
-    const end = performance.now() + 5_000;
-    while (performance.now() < end) {
-      const before = new Map(acknowledged);
-      const titles = await findTitles(app, 'walk');
-      expect(titles).toHaveLength(names.length);
-      for (const title of titles) {
-        const [, name, number] = title.split(' ') as [string, string, string];
-        expect(Number(number)).toBeGreaterThanOrEqual(before.get(name) as number);
-        expect(Number(number)).toBeLessThanOrEqual(attempted.get(name) as number);
-        expect(rolledBack).not.toContain(`${name} ${number}`);
-      }
-      searches += 1;
-    }
-  };
-  const writers = Array.from({ length: 8 }, (_, i) =>
-    write(
-      (i % 2 === 0 ? first : second).context.engine,
-      names.filter((_name, j) => j % 8 === i),
-    ),
+  const { unavailable } = await checkSearches(
+    user,
+    [first.context.engine, second.context.engine],
+    () => [first.fetch, second.fetch],
+    ({ searches, changes, discarded }) => searches >= 50 && changes >= 50 && discarded >= 10,
   );
-  try {
-    await Promise.all([first, first, second, second].map(read));
-  } finally {
-    isDone = true;
-    await Promise.all(writers);
-  }
-  expect(searches).toBeGreaterThan(20);
-  expect(rolledBack.size).toBeGreaterThan(5);
+  expect(unavailable).toBe(0);
   for (const { context } of machines) await assertConsistent(context.engine);
 });
 
@@ -155,45 +94,69 @@ test('A tag that was deleted and created again between two searches is counted o
   await assertConsistent(first.context.engine);
 });
 
-test('Pages from different machines neither repeat nor miss a space while others are edited and deleted', async () => {
+test('Pages from different machines neither repeat nor miss a space while others are edited, moved, deleted and restored', async () => {
   const [first, second] = machines;
-  const user = await first.register('cartographer');
-  const spaces = [];
-  for (let i = 0; i < 60; i += 1) spaces.push(await createSpace(user, { title: `Atlas ${i}` }));
-  const kept = spaces.filter((_, i) => i % 3 === 0).map(({ space_id }) => space_id);
-  let isDone = false;
-  const writing = (async () => {
-    for (let i = 0; !isDone; i += 1) {
-      const space = spaces[i % spaces.length] as (typeof spaces)[number];
-      if (kept.includes(space.space_id)) continue;
-      const path = { space_id: space.space_id };
-      if (i % 3 === 1) {
-        await api.updateSpace({ client: user.client, path, body: { description: `Edit ${i}` } });
-      } else if (i < 60) {
-        await api.deleteSpace({ client: user.client, path });
-      }
-    }
-  })();
-  try {
-    for (let walk = 0; walk < 20; walk += 1) {
-      const found: string[] = [];
-      let path: string | undefined = '/api/spaces/search?q=atlas&limit=4';
-      for (let page = walk; path; page += 1) {
-        const app = page % 2 === 0 ? first : second;
-        const response = await app.fetch(path);
-        expect(response.status).toBe(200);
-        found.push(
-          ...((await response.json()) as { space_id: string }[]).map((each) => each.space_id),
-        );
-        path = nextPage(response);
-      }
-      expect(new Set(found).size).toBe(found.length);
-      expect(found).toEqual(expect.arrayContaining(kept));
-    }
-  } finally {
-    isDone = true;
-    await writing;
+  const users = [
+    await first.register('cartographer'),
+    await first.register('traveller'),
+    await first.register('exile'),
+  ] as const;
+  const { engine } = first.context;
+  const { changes } = await checkWalks(users, engine, [first.fetch, second.fetch], 10, 2);
+  expect(changes).toBeGreaterThan(10);
+});
+
+test('With 1,000 open transactions, a cursor fits into a URL, and later pages omit what they have changed', async () => {
+  await using busy = await startPostgresql({ settings: ['max_prepared_transactions=1000'] });
+  const databaseUrl = await busy.createDatabase('busy');
+  await using app = await startApp({ DATABASE_URL: databaseUrl }, { log, runsMaintenance: false });
+  const user = await app.register('patient');
+  const ids: string[] = [];
+  for (let i = 0; i < 6; i += 1) {
+    ids.push((await createSpace(user, { title: `Throng ${i}` })).space_id);
   }
+  await execute(databaseUrl, 'CREATE TABLE ids_between ()');
+  // A prepared transaction is open without a connection. Savepoints use the ids between them.
+  const prepare = (i: number, changedSpace?: string) => `BEGIN;
+    DO $$ BEGIN
+      FOR i IN 1..100 LOOP
+        BEGIN INSERT INTO ids_between DEFAULT VALUES; EXCEPTION WHEN unique_violation THEN END;
+      END LOOP;
+    END $$;
+    INSERT INTO search_changes (space_pk, omit)
+      SELECT pk, true FROM spaces WHERE space_id = '${changedSpace}';
+    PREPARE TRANSACTION 'open ${i}';`;
+  const [first, last] = [ids[3], ids[0]];
+  const between = Array.from({ length: 998 }, (_, i) => prepare(i + 1));
+  await execute(databaseUrl, [prepare(0, first), ...between, prepare(999, last)].join('\n'));
+  const readPage = async (path: string) => {
+    const response = await app.fetch(path);
+    expect(response.status).toBe(200);
+    const found = (await response.json()) as { title: string }[];
+    return { titles: found.map(({ title }) => title), next: nextPage(response) };
+  };
+  const page = await readPage('/api/spaces/search?q=throng&limit=2');
+  expect(page.titles).toEqual(['Throng 5', 'Throng 4']);
+  for (const i of [0, 999]) await execute(databaseUrl, `COMMIT PREPARED 'open ${i}'`);
+  const rest = await readPage((page.next as string).replace('limit=2', 'limit=100'));
+  expect(rest.titles).toEqual(['Throng 2', 'Throng 1']);
+});
+
+test('Joining and leaving a private space is not a change of the index', async () => {
+  const [first] = machines;
+  const [host, guest] = [await first.register('host'), await first.register('private-guest')];
+  const space = await createSpace(host, { visibility: 'private' });
+  const count = async () => (await query(url, 'SELECT max(id) AS id FROM search_changes'))[0];
+  const before = await count();
+  await joinSpace(guest, space);
+  await leaveSpace(guest, space);
+  await joinSpace(guest, space);
+  await api.deleteAccount({ client: guest.client, throwOnError: true });
+  const changes = await query(
+    url,
+    `SELECT FROM search_changes WHERE id > ${before?.id} AND space_pk IS NOT NULL`,
+  );
+  expect(changes).toEqual([]);
 });
 
 test('Thousands of spaces from one transaction are found in steps, and disappear at once', async () => {
@@ -404,8 +367,14 @@ describe('A copy', () => {
 
   async function isDamaged(app: TestApp): Promise<boolean> {
     const check = sql<{ quick_check: string }>`PRAGMA quick_check(1)`;
-    const { rows } = await check.execute(app.context.engine.searchIndex.db);
-    return rows[0]?.quick_check !== 'ok';
+    try {
+      const { rows } = await check.execute(app.context.engine.searchIndex.db);
+      return rows[0]?.quick_check !== 'ok';
+    } catch (error) {
+      // Also if the file has just been deleted.
+      if (isDamage(error) || app.context.engine.isUnavailable(error)) return true;
+      throw error;
+    }
   }
 
   test('is repaired after a crash of PostgreSQL, and searches return 503 until then', async () => {
@@ -442,6 +411,59 @@ describe('A copy', () => {
     const [row] = await query(url, 'SELECT count(*)::int AS count FROM search_epoch');
     expect(row).toEqual({ count: 1 });
     for (const { context } of machines) await assertConsistent(context.engine);
+  });
+
+  test('is repaired while the server is ready for everything except searches', async () => {
+    const databaseUrl = await server.createDatabase('repaired');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    const space = await createSpace(await app.register('patient'), { title: 'Repaired' });
+    expect(await findTitles(app, 'repaired')).toEqual(['Repaired']);
+    // As after a restart.
+    await execute(databaseUrl, 'UPDATE search_epoch SET token = gen_random_uuid()');
+    const statuses = async () =>
+      Promise.all(
+        ['/api/spaces/search?q=repaired', `/api/spaces/${space.space_id}`, '/readyz'].map(
+          async (path) => (await app.fetch(path)).status,
+        ),
+      );
+    expect(await statuses()).toEqual([503, 200, 200]);
+    const copy = app.context.engine.searchIndex as SearchCopy;
+    await sql`DELETE FROM public_spaces`.execute(copy.db);
+    await copy.maintain(() => {});
+    // Compared, but a space is still to be added.
+    expect(await statuses()).toEqual([503, 200, 200]);
+    while (await copy.addPending());
+    expect(await statuses()).toEqual([200, 200, 200]);
+    unlinkSync(fileOf(app));
+    expect(await statuses()).toEqual([503, 200, 503]);
+    await copy.maintain(() => {});
+    expect(await statuses()).toEqual([503, 200, 503]);
+    while (await copy.addPending());
+    expect(await statuses()).toEqual([200, 200, 200]);
+  });
+
+  test('that was damaged while the server was stopped is built again, although no search reads the damaged part', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'space-service-decayed-'));
+    const settings = { DATABASE_URL: await server.createDatabase('decayed'), DATA_DIR: dataDir };
+    let file: string;
+    {
+      await using app = await startApp(settings, { log });
+      await createSpace(await app.register('archaeologist'), { title: 'Decayed', tags: ['old'] });
+      expect(await findTitles(app, 'decayed')).toEqual(['Decayed']);
+      file = fileOf(app);
+    }
+    damageTable(file, 'tag_prefixes');
+    await using app = await startApp(settings, { log });
+    await waitUntil('another copy is complete', async () => {
+      const isReady = (await app.fetch('/readyz')).status === 200;
+      return isReady && fileOf(app) !== file;
+    });
+    expect(await findTitles(app, 'decayed')).toEqual(['Decayed']);
+    await assertConsistent(app.context.engine);
+    await rm(dataDir, { recursive: true });
   });
 
   test('is repaired if PostgreSQL uses transaction ids again after a crash that lost transactions', async () => {

@@ -81,6 +81,8 @@ export class PostgresqlMaintenance implements Maintenance {
       if (!(await copy.addPending())) break;
     }
     if (this.#copyMaintenance?.file !== copy.file) {
+      // Here, because it would delay the start of the server.
+      await copy.check();
       const { file, db, engine } = copy;
       const maintenance = new SqliteMaintenance(db, file, this.#stopping, {
         refreshDictionary: () => this.#tasks.refreshDictionary(engine),

@@ -10,7 +10,7 @@ import { openFile } from '../../sqlite/open-file.ts';
 // same name. See https://www.sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use
 
 /** Increase it when the tables or their meaning change. Copies of other versions are built again. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 const EXTENSION = '.sqlite';
 
@@ -30,7 +30,7 @@ function readNames(folder: string): string[] {
 }
 
 /**
- * Creates an empty copy, unless the folder has one that is intact and of this version.
+ * Creates an empty copy, unless the folder has one of this version that can be read.
  * @param indexVersion `Indexer.version`
  * @param onReplace called with the reason before an existing copy is deleted
  */
@@ -53,7 +53,7 @@ export function prepareCopy(
   try {
     sqlite.transaction(() => {
       for (const statement of statements) sqlite.exec(statement);
-      sqlite.prepare("INSERT INTO copy_state VALUES (?, '', '0:0:', 0, 1)").run(version);
+      sqlite.prepare("INSERT INTO copy_state VALUES (?, '', '0:0:', 0, 'building')").run(version);
       // Caches of processes that used a former copy have lower versions.
       sqlite.prepare('INSERT INTO search_revision VALUES (?)').run(Date.now() * 1000);
       sqlite
@@ -77,15 +77,17 @@ function findDefect(file: string, version: string): string | undefined {
     const sqlite = new Sqlite(file);
     try {
       const [found] = sqlite.prepare('SELECT version FROM copy_state').pluck().all();
-      if (found !== version) return 'it was written by another version';
-      const damage = sqlite.pragma('quick_check(1)', { simple: true });
-      return damage === 'ok' ? undefined : `it is damaged: ${damage}`;
+      return found === version ? undefined : 'it was written by another version';
     } finally {
       sqlite.close();
     }
   } catch (error) {
     return `it cannot be read: ${(error as Error).message}`;
   }
+}
+
+export function damage(message: string): Error {
+  return new Sqlite.SqliteError(message, 'SQLITE_CORRUPT');
 }
 
 /** Whether an error means that a copy is damaged. */
@@ -162,13 +164,13 @@ const statements = [
   'CREATE TABLE discarded_avatars (avatar TEXT PRIMARY KEY, remove_after TEXT NOT NULL) STRICT',
   'CREATE TABLE pending_purges (id INTEGER PRIMARY KEY, requested_at TEXT NOT NULL) STRICT',
 
-  // One row. `is_building`: some of `pending_spaces` were public before the snapshot, so searches would miss them.
+  // One row, see `CopyState`.
   `CREATE TABLE copy_state (
     version TEXT NOT NULL,
     epoch TEXT NOT NULL,
     snapshot TEXT NOT NULL,
     bound INTEGER NOT NULL,
-    is_building INTEGER NOT NULL
+    phase TEXT NOT NULL
   ) STRICT`,
   // The transactions that have added, edited or moved down a space, for as long as the log has them.
   `CREATE TABLE space_changes (

@@ -2,12 +2,18 @@ import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import { parseSnapshot, type Snapshot } from './snapshot.ts';
 
+/**
+ * - `building`: it has never been complete
+ * - `repairing`: some of `pending_spaces` were public before the snapshot, so searches would miss them
+ */
+export type CopyPhase = 'building' | 'repairing' | 'complete';
+
 /** The row of `copy_state`. */
 export interface CopyState {
   epoch: string;
   snapshot: Snapshot;
   bound: number;
-  isBuilding: boolean;
+  phase: CopyPhase;
   /** The lowest transaction whose changes are still needed from the log. */
   needed: number;
 }
@@ -17,9 +23,9 @@ export async function readState(db: Database): Promise<CopyState> {
     epoch: string;
     snapshot: string;
     bound: number;
-    is_building: number;
+    phase: CopyPhase;
     pending_xid: number | null;
-  }>`SELECT epoch, snapshot, bound, is_building,
+  }>`SELECT epoch, snapshot, bound, phase,
       (SELECT min(xid) FROM pending_transactions) AS pending_xid
     FROM copy_state`.execute(db);
   const [row] = rows;
@@ -29,7 +35,7 @@ export async function readState(db: Database): Promise<CopyState> {
     epoch: row.epoch,
     snapshot,
     bound: row.bound,
-    isBuilding: row.is_building === 1,
+    phase: row.phase,
     needed: Math.min(snapshot.min, row.pending_xid ?? snapshot.min),
   };
 }
@@ -43,8 +49,8 @@ export async function readLastSpacePk(db: Database): Promise<number> {
 
 export async function writeState(
   index: Database,
-  { epoch, snapshot: { min, end, open }, bound, isBuilding }: Omit<CopyState, 'needed'>,
+  { epoch, snapshot: { min, end, open }, bound, phase }: Omit<CopyState, 'needed'>,
 ): Promise<void> {
   await sql`UPDATE copy_state SET epoch = ${epoch}, snapshot = ${`${min}:${end}:${open.join(',')}`},
-    bound = ${bound}, is_building = ${Number(isBuilding)}`.execute(index);
+    bound = ${bound}, phase = ${phase}`.execute(index);
 }

@@ -18,8 +18,14 @@ import { readInTurn } from '../../sqlite/search-index.ts';
 import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { stoppingError } from '../errors.ts';
-import { deleteCopy, findCopy, isDamage, prepareCopy } from './copy-file.ts';
-import { type CopyState, readLastSpacePk, readState, writeState } from './copy-state.ts';
+import { damage, deleteCopy, findCopy, isDamage, prepareCopy } from './copy-file.ts';
+import {
+  type CopyPhase,
+  type CopyState,
+  readLastSpacePk,
+  readState,
+  writeState,
+} from './copy-state.ts';
 import {
   beginEpoch,
   type LoggedChange,
@@ -30,7 +36,14 @@ import {
   readTransaction,
   recordChanges,
 } from './log.ts';
-import { includes, parseSnapshot, type Snapshot, shows } from './snapshot.ts';
+import {
+  decodeSnapshot,
+  encodeSnapshot,
+  includes,
+  parseSnapshot,
+  type Snapshot,
+  shows,
+} from './snapshot.ts';
 import {
   deletePending,
   deleteUnusedTags,
@@ -56,6 +69,9 @@ import {
  */
 const MAX_CHANGES_AT_ONCE = 500;
 
+/** A disk may damage every copy. */
+const MAX_PREPARATIONS = 5;
+
 /** Number of spaces that one step adds while searches run. */
 const SPACES_PER_STEP = 200;
 
@@ -65,10 +81,16 @@ const SPACES_PER_BATCH = 5_000;
 /** How often maintenance advances the stored snapshot without changes. An old one would seem to be from before the log. */
 const SNAPSHOT_REFRESH_MS = 10_000;
 
+/**
+ * Maximum length of a snapshot in a cursor, which must fit into a URL. Enough for a thousand open transactions; digits
+ * are compressed to about half.
+ */
+const MAX_MARK_CHARACTERS = 4_000;
+
 /** Longer than any query on a copy, except for a comparison. */
 const CLOSE_DELAY_MS = 60_000;
 
-type Mark = readonly [epoch: string, end: number, open: readonly number[], min: number];
+type Mark = readonly [epoch: string, end: number, ...openDifferences: number[]];
 
 /**
  * A copy of the search index in a SQLite file, which follows a PostgreSQL database. It stores the snapshot of the
@@ -121,7 +143,7 @@ export class SearchCopy implements SearchIndex {
     return this.deleteIfDamaged(() =>
       this.#reads.run(async (snapshot) => {
         // The copy may have been deleted since `update`.
-        if ((await readState(snapshot)).isBuilding) throw notReady();
+        if ((await readState(snapshot)).phase !== 'complete') throw notReady();
         return work(snapshot);
       }),
     );
@@ -153,6 +175,19 @@ export class SearchCopy implements SearchIndex {
     }
   }
 
+  /**
+   * Reads the whole file, in about 3 s per 700 MB. If it is damaged, deletes it. Otherwise, damage is noticed only by
+   * searches that read it, and by some of them not at all.
+   * @throws an error for which `Engine.isUnavailable` returns true if it is damaged
+   */
+  check(): Promise<void> {
+    return this.deleteIfDamaged(async () => {
+      const result = await sql<{ quick_check: string }>`PRAGMA quick_check(1)`.execute(this.db);
+      const found = result.rows[0]?.quick_check;
+      if (found !== 'ok') throw damage(String(found));
+    });
+  }
+
   record = recordChanges;
 
   /**
@@ -177,11 +212,12 @@ export class SearchCopy implements SearchIndex {
 
   async readMark(snapshot: Database): Promise<IndexMark> {
     const { epoch, snapshot: shown } = await readState(snapshot);
-    return [epoch, shown.end, shown.open, shown.min] satisfies Mark;
+    return [epoch, ...encodeSnapshot(shown, MAX_MARK_CHARACTERS)] satisfies Mark;
   }
 
   async changesSince(snapshot: Database, mark: IndexMark): Promise<IsChanged | undefined> {
-    const [epoch, end, open, min] = mark as Mark;
+    const [epoch, ...encoded] = mark as Mark;
+    const { min, end, open } = decodeSnapshot(encoded);
     const state = await readState(snapshot);
     if (epoch !== state.epoch || min <= state.bound) return undefined;
     const rows = await selectSpacesChangedBy(
@@ -194,10 +230,7 @@ export class SearchCopy implements SearchIndex {
 
   async isReady(): Promise<boolean> {
     try {
-      const state = await readState(this.db);
-      return (
-        !state.isBuilding && !isUnrelated(state, await readLogState(this.#source, state.snapshot))
-      );
+      return (await readState(this.db)).phase !== 'building';
     } catch (error) {
       if (isNotReady(error)) return false;
       throw error;
@@ -208,7 +241,7 @@ export class SearchCopy implements SearchIndex {
     for (;;) {
       const state = await readState(this.db);
       const log = await readLogState(this.#source, state.snapshot);
-      if (state.isBuilding || isUnrelated(state, log)) throw notReady();
+      if (state.phase !== 'complete' || isUnrelated(state, log)) throw notReady();
       if (!log.hasChanges || (await this.#apply(state, []))) return;
     }
   }
@@ -222,8 +255,17 @@ export class SearchCopy implements SearchIndex {
     onRepair: (reason: string) => void,
     onProgress: (spaces: number) => void,
   ): Promise<void> {
-    await this.maintain(onRepair);
-    while (await this.addPending(SPACES_PER_BATCH)) onProgress(await this.countPending());
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.deleteIfDamaged(async () => {
+          await this.maintain(onRepair);
+          while (await this.addPending(SPACES_PER_BATCH)) onProgress(await this.countPending());
+        });
+      } catch (error) {
+        // It was damaged and is deleted now, or PostgreSQL was restarted meanwhile.
+        if (!isNotReady(error) || attempt === MAX_PREPARATIONS) throw error;
+      }
+    }
   }
 
   /**
@@ -263,7 +305,7 @@ export class SearchCopy implements SearchIndex {
   async addPending(limit?: number): Promise<boolean> {
     if (await this.#addTransaction()) return true;
     const state = await readState(this.db);
-    const size = limit ?? (state.isBuilding ? SPACES_PER_BATCH : SPACES_PER_STEP);
+    const size = limit ?? (state.phase === 'complete' ? SPACES_PER_STEP : SPACES_PER_BATCH);
     const { rows } = await sql<{ space_pk: number }>`
       SELECT space_pk FROM pending_spaces ORDER BY space_pk DESC LIMIT ${size}`.execute(this.db);
     if (rows.length > 0) {
@@ -273,9 +315,9 @@ export class SearchCopy implements SearchIndex {
       );
       return true;
     }
-    if (state.isBuilding) {
+    if (state.phase !== 'complete') {
       // Another process may have enqueued some meanwhile.
-      await sql`UPDATE copy_state SET is_building = 0
+      await sql`UPDATE copy_state SET phase = 'complete'
         WHERE NOT EXISTS (SELECT 1 FROM pending_spaces)`.execute(this.db);
     }
     return false;
@@ -349,8 +391,8 @@ export class SearchCopy implements SearchIndex {
       );
       await insertPending(index, toSpacePks(postponed));
       await deletePending(index, toSpacePks([...wanted, ...removed]));
-      const isBuilding = current.isBuilding || postponed.length > 0;
-      await writeState(index, { ...current, snapshot, bound: log.bound, isBuilding });
+      const phase = postponed.length > 0 ? incomplete(current) : current.phase;
+      await writeState(index, { ...current, snapshot, bound: log.bound, phase });
       await sql`DELETE FROM space_changes WHERE xid <= ${log.bound}`.execute(index);
       return postponed.length === 0;
     });
@@ -558,7 +600,7 @@ export class SearchCopy implements SearchIndex {
         epoch: log.epoch ?? '',
         snapshot: parseSnapshot(log.snapshot),
         bound: log.bound,
-        isBuilding: missing.length > 0,
+        phase: missing.length > 0 ? incomplete(current) : 'complete',
       });
     });
   }
@@ -599,6 +641,11 @@ function isUnrelated(
   log: { epoch: string | null; bound: number },
 ): boolean {
   return epoch === '' || epoch !== log.epoch || needed <= log.bound;
+}
+
+/** Returns the phase of a copy that is not complete any more, or not yet. */
+function incomplete({ phase }: CopyState): CopyPhase {
+  return phase === 'complete' ? 'repairing' : phase;
 }
 
 const NOT_READY = 'The search index is being built or repaired.';

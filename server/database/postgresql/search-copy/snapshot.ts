@@ -34,3 +34,35 @@ export function includes(snapshot: Snapshot, other: Snapshot): boolean {
 export function shows({ end, open }: Snapshot, xid: number): boolean {
   return xid < end && !open.includes(xid);
 }
+
+/**
+ * Encodes a snapshot as `end` and the differences between the transactions that were open. If they are too long, encodes
+ * a snapshot that ends earlier, so that it shows less.
+ */
+export function encodeSnapshot(
+  { end, open }: Snapshot,
+  maxCharacters: number,
+): [end: number, ...differences: number[]] {
+  const ascending = open.toSorted((a, b) => a - b);
+  const differences: number[] = [];
+  let characters = 0;
+  for (const [i, xid] of ascending.entries()) {
+    const difference = xid - (ascending[i - 1] ?? 0);
+    characters += String(difference).length + 1;
+    if (characters > maxCharacters) return [xid, ...differences];
+    differences.push(difference);
+  }
+  return [end, ...differences];
+}
+
+export function decodeSnapshot([end, ...differences]: readonly [
+  end: number,
+  ...differences: number[],
+]): Snapshot {
+  let last = 0;
+  const open = differences.map((difference) => {
+    last += difference;
+    return last;
+  });
+  return { min: open[0] ?? end, end, open };
+}
