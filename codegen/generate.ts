@@ -23,8 +23,8 @@ const config = {
 
 /**
  * Generates from the contract: types, a fetch SDK for clients, options for TanStack Query, Zod schemas, the server's
- * handler interface, the problem codes, the examples, and the JSON Schema of an exported record. Also writes the contract as JSON, because parsing YAML takes
- * 150 times as long.
+ * handler interface, the problem codes, the examples, and the JSON Schema of an exported record. Also writes the contract
+ * as JSON, because parsing YAML takes 150 times as long.
  * @param folder its former content is deleted
  */
 export async function generate(folder: string): Promise<void> {

@@ -186,8 +186,8 @@ function kindOf({ operationId, bodyType, authentication, isOwnRead }: Operation)
 
 /**
  * Returns the contract without the parts that the router must not validate: patterns without a message, which repeat
- * rules of domain functions that explain them, and multipart bodies, which handlers read as streams. Also without problem responses: the error handler serialises them, and compiling hundreds
- * of unused serialisers would delay the start.
+ * rules of domain functions that explain them, and multipart bodies, which handlers read as streams. Also without problem
+ * responses: the error handler serialises them, and compiling hundreds of unused serialisers would delay the start.
  */
 function contractForRoutes() {
   const document: typeof contract = JSON.parse(JSON.stringify(contract), function (key, value) {

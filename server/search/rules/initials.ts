@@ -33,7 +33,8 @@ const MAX_LOOKUPS = 3;
 
 /**
  * Returns an interpretation in which abbreviations and their meanings match each other: `ocr` and `optical character
- * recognition`, `i18n` and `internationalization`. They are learnt from spaces with both, so this knows no language and no subject.
+ * recognition`, `i18n` and `internationalization`. They are learnt from spaces with both, so this knows no language and no
+ * subject.
  * Returns undefined if there are none.
  */
 export async function withInitials(
