@@ -13,7 +13,7 @@ afterAll(() => rm(folder, { recursive: true }));
 /** Writes a Vitest configuration that includes two test files. */
 async function writeConfig(): Promise<string> {
   const config = join(folder, 'vitest.config.mjs');
-  const include = ['test/codegen/breaking.test.ts', 'test/http/validation.test.ts'];
+  const include = ['test/codegen/breaking.test.ts', 'test/codegen/problem-codes.test.ts'];
   const globalSetup = [resolve('test/support/coverage.ts')];
   await writeFile(
     config,

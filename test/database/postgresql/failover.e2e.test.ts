@@ -48,7 +48,8 @@ test('While DATABASE_URL points to a standby, writes and searches get 503 and ot
   await cluster.primary.stop();
   await cluster.standby.promote();
   await expect.poll(async () => (await app.fetch('/readyz')).status).toBe(200);
-  expect((await search()).data).toMatchObject([path]);
+  // Until the search index has been compared with the database.
+  await expect.poll(async () => (await search()).data).toMatchObject([path]);
   const statuses: (number | undefined)[] = [];
   for (const request of rejected) statuses.push((await request()).response?.status);
   expect(statuses).toEqual([200, 200, 201, 200, 200]);

@@ -56,8 +56,9 @@ describe('While PostgreSQL is stopped', () => {
       await server.start();
     }
     expect(warnings).toMatchObject([{ level: 40, msg: 'the database is unavailable' }]);
-    // Until the search index has been compared with the database.
     await expect.poll(async () => (await app.fetch('/readyz')).status).toBe(200);
+    // Until the search index has been compared with the database.
+    await expect.poll(async () => (await app.fetch('/api/spaces/search?q=a')).status).toBe(200);
     const statuses: (number | undefined)[] = [];
     for (const request of requests) statuses.push((await request()).response?.status);
     expect(statuses).toEqual([200, 200, 200, 201, 401]);
