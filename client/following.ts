@@ -24,15 +24,15 @@ export interface FollowOptions {
   client?: Client;
 }
 
-/** What has happened in a space since the previous events. */
+/** New, changed and deleted messages of a space since the previous events. */
 export type SpaceEvents = Pick<
   MessagePage,
   'items' | 'changed_items' | 'deleted_message_ids' | 'newer_cursor'
 >;
 
 /**
- * Follows the messages in a space: yields new, changed and deleted messages as soon as there are any. Every new message
- * is yielded exactly once. To continue later, pass the `newer_cursor` of what was yielded last as `after`.
+ * Follows the messages in a space: yields new, changed and deleted messages as soon as there are any, and each new
+ * message exactly once. To continue later, pass the `newer_cursor` of the last events as `after`.
  *
  * After a lost connection, 408, 429 and errors of the server, it tries again, at increasing intervals or when
  * `Retry-After` says.
