@@ -86,10 +86,16 @@ function describe({ median, p99 }: Times): string {
   return `${median.toFixed(1)} (${p99.toFixed(0)})`;
 }
 
-/** Creates an account with 900 messages in a space, and returns attacks by it, by strangers and by four other accounts. */
+/**
+ * Creates an account with 100 spaces and 900 messages in one of them, and returns attacks by it, by strangers and by
+ * four other accounts.
+ */
 async function prepareAttacks({ url }: Server): Promise<Attack[]> {
   const { client, token } = await register(url, 'greedy');
   const { space_id } = await createSpace({ client }, { title: 'Bread', tags: ['baking'] });
+  for (let i = 1; i < 100; i += 1) {
+    await createSpace({ client }, { title: `Bread ${i}`, description: 'Lorem ipsum '.repeat(40) });
+  }
   const message = { space_id, text: 'Lorem ipsum '.repeat(80) };
   let message_id = '';
   for (let i = 0; i < 900; i += 1) {
@@ -116,7 +122,11 @@ async function prepareAttacks({ url }: Server): Promise<Attack[]> {
   return [
     { name: 'data downloads', connections: 50, calls: [read('/api/profile/data')] },
     { name: 'own statistics', connections: 20, calls: [read('/api/profile/me')] },
-    { name: 'participations', connections: 20, calls: [read('/api/participations?sort=recent')] },
+    {
+      name: 'participations',
+      connections: 20,
+      calls: [read('/api/participations?sort=recent&limit=100')],
+    },
     {
       name: 'messages',
       connections: 20,

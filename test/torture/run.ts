@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { parseArguments } from '../support/arguments.ts';
 import setUpPostgresql from '../support/postgresql-setup.ts';
 import { MissingRequirement, type Trial } from './trial.ts';
@@ -74,10 +75,11 @@ for (const [name, load] of Object.entries(trials)) {
   }
   const outcome = await run(values.quick ? 'quick' : 'full').then(
     (measurements) => ({ result: 'passed', detail: measurements }) as const,
-    (error: Error) =>
+    (error: unknown) =>
       error instanceof MissingRequirement
         ? ({ result: 'skipped', detail: error.message } as const)
-        : ({ result: 'failed', detail: error.stack ?? String(error) } as const),
+        : // Also shows the problem documents that clients throw.
+          ({ result: 'failed', detail: inspect(error) } as const),
   );
   counts[outcome.result] += 1;
   const seconds = Math.round((performance.now() - start) / 1000);
