@@ -24,6 +24,7 @@ import { drainUnreadBodies } from './http/draining.ts';
 import { errorHandler } from './http/error-handler.ts';
 import { shutDownGracefully } from './http/graceful-shutdown.ts';
 import { serveHealth } from './http/health.ts';
+import { limitPerIteration } from './http/iterations.ts';
 import { shedLoad } from './http/load-shedding.ts';
 import { collectPaths, rejectOtherMethods } from './http/methods.ts';
 import { measureRequests, serveMetrics } from './http/metrics.ts';
@@ -139,6 +140,7 @@ async function serveOperations(
   api.addHook('onRequest', rejectMalformedQuery);
   const handlers = makeHandlers(context);
   const checkSession = (caller: Caller) => requireSession(context.engine.db, caller);
+  const awaitIteration = limitPerIteration();
   const turns = {
     read: limitPerAccount(checkSession),
     write: limitPerAccount(checkSession),
@@ -163,6 +165,7 @@ async function serveOperations(
           // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),
           ...(operation.isOwnRead ? limits(accountOf) : []),
+          awaitIteration,
           checkBody(operation),
         ],
         config: { operation },

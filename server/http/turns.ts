@@ -3,10 +3,7 @@ import type { Caller } from '../auth/sessions.ts';
 import { overloaded } from '../system/concurrency.ts';
 import { callerOf } from './authentication.ts';
 
-/**
- * Number of requests that an account runs at the same time and in each iteration of the event loop. Further ones wait
- * for their turn.
- */
+/** Number of requests that an account runs at the same time. Further ones wait for their turn. */
 const MAX_CONCURRENT_REQUESTS = 2;
 
 const MAX_WAIT_MS = 5_000;
@@ -21,9 +18,8 @@ interface Requests {
  * Returns a function that wraps handlers, so that the requests of an account to them wait for each other. Then many
  * parallel requests of one account delay those of others as little as two, and use as little memory.
  *
- * A request runs until its handler has ended, even if its client disconnects earlier, and at least until the next
- * iteration of the event loop. Otherwise, a handler that never waits, such as one that reads from SQLite, would end
- * before the next request is read, and all requests that arrive together would run before those of others.
+ * A request runs until its response has been sent and its handler has ended. Its client can disconnect earlier, but the
+ * work continues.
  *
  * The handlers throw DomainError `unavailable` if the request has waited for 5 seconds.
  * @param checkSession called for requests that have waited; rejects if the session has ended meanwhile
@@ -48,9 +44,9 @@ export function limitPerAccount(
   }
 
   function endTurn(userId: string, requests: Requests): void {
-    // The next request takes over the turn.
+    // The next request takes over the turn. Requests of others run first.
     const next = requests.waiting.shift();
-    if (next) next();
+    if (next) setImmediate(next);
     else requests.running -= 1;
     if (requests.running === 0) accounts.delete(userId);
   }
@@ -71,7 +67,7 @@ export function limitPerAccount(
         }
         return await handler.call(this, request, reply);
       } finally {
-        setImmediate(endTurn, caller.userId, requests);
+        endTurn(caller.userId, requests);
       }
     };
 }
