@@ -11,7 +11,7 @@ import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
 import { type Followers, openFollowers } from './messages/followers.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
-import { refreshDictionary } from './search/dictionary/dictionary.ts';
+import { ensureDictionary } from './search/dictionary/dictionary.ts';
 import { indexer } from './search/documents.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
@@ -142,6 +142,6 @@ export async function openServiceDatabase(
     onIndexProgress: (spaces) => log.info({ spaces }, 'building the copy of the search index'),
   });
   // A new copy of the search index has none.
-  if (runsMaintenance) await refreshDictionary(engine.searchIndex.engine);
+  if (runsMaintenance) await ensureDictionary(engine.searchIndex.engine);
   return engine;
 }

@@ -79,8 +79,10 @@ export async function refreshDictionary(engine: IndexEngine): Promise<boolean> {
   const isRebuilt = await transact(engine, async (trx) => {
     const current = await trx
       .selectFrom(['dictionary', 'search_index'])
-      .select(['trie', 'search_index.version as index_version'])
+      .select(['trie', 'built_revision', 'search_index.version as index_version'])
       .executeTakeFirstOrThrow();
+    // Another process was faster. Its dictionary is as new, or newer.
+    if (current.built_revision >= revision) return false;
     // A rebuild truncates the word index, which is then empty for older snapshots, too.
     if (current.index_version !== index_version) return true;
     if (trie.equals(current.trie)) {
@@ -101,6 +103,18 @@ export async function refreshDictionary(engine: IndexEngine): Promise<boolean> {
     return false;
   });
   return isRebuilt ? refreshDictionary(engine) : true;
+}
+
+/**
+ * Builds the dictionary if there has never been one. An outdated one is left to maintenance, because replacing it takes
+ * long and needs much memory.
+ */
+export async function ensureDictionary(engine: IndexEngine): Promise<void> {
+  const { built_revision } = await engine.db
+    .selectFrom('dictionary')
+    .select('built_revision')
+    .executeTakeFirstOrThrow();
+  if (built_revision === 0) await refreshDictionary(engine);
 }
 
 async function hasDeletedWords(snapshot: Database): Promise<boolean> {
@@ -135,11 +149,15 @@ const POPULAR_SHARE = 0.1;
 const MAX_POPULAR_SPACES = 10_000;
 
 async function readPopularTitleWords(snapshot: Database, spaces: number): Promise<Set<string>> {
-  const rows = await snapshot
+  const rows = snapshot
     .selectFrom('public_spaces')
     .select(['head', 'tail'])
     .orderBy('key')
     .limit(Math.min(MAX_POPULAR_SPACES, Math.ceil(spaces * POPULAR_SHARE)))
-    .execute();
-  return new Set(rows.flatMap((row) => indexWords(readFragments(row).title)));
+    .stream();
+  const words = new Set<string>();
+  for await (const row of rows) {
+    for (const word of indexWords(readFragments(row).title)) words.add(word);
+  }
+  return words;
 }

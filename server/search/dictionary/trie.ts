@@ -111,17 +111,17 @@ export function trieToBytes({ unit, end, documents, total }: Trie): Buffer {
   );
 }
 
-/** Restores a trie from the result of `trieToBytes`. */
+/** Restores a trie from the result of `trieToBytes`. Uses the memory of `bytes` if typed arrays can. */
 export function trieFromBytes(bytes: Uint8Array): Trie {
   const nodes = bytes.byteLength / BYTES_PER_NODE;
-  // Copied, because typed arrays need aligned memory, and a buffer from the database may not be aligned.
-  const { buffer } = Uint8Array.from(bytes);
-  const end = new Uint32Array(buffer, 0, nodes);
-  const unit = new Uint16Array(buffer, nodes * 12, nodes);
+  const isAligned = bytes.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0;
+  const { buffer, byteOffset: start } = isAligned ? bytes : Uint8Array.from(bytes);
+  const end = new Uint32Array(buffer, start, nodes);
+  const unit = new Uint16Array(buffer, start + nodes * 12, nodes);
   return {
     end,
-    documents: new Uint32Array(buffer, nodes * 4, nodes),
-    total: new Uint32Array(buffer, nodes * 8, nodes),
+    documents: new Uint32Array(buffer, start + nodes * 4, nodes),
+    total: new Uint32Array(buffer, start + nodes * 8, nodes),
     unit,
     letters: lettersBelow(unit, end),
   };
@@ -157,7 +157,7 @@ class GrowingNodes {
   #total = new Uint32Array(1024);
 
   add(unit: number): number {
-    if (this.#length === this.#unit.length) this.#grow();
+    if (this.#length === this.#unit.length) this.#resize(2 * this.#length);
     const node = this.#length;
     this.#unit[node] = unit;
     this.#documents[node] = 0;
@@ -183,30 +183,27 @@ class GrowingNodes {
     else this.#end[node] = this.#length;
   }
 
+  /** Returns the trie. It keeps the memory of the nodes, so no more can be added. */
   toTrie(): Trie {
-    const unit = this.#unit.slice(0, this.#length);
-    const end = this.#end.slice(0, this.#length);
+    this.#resize(this.#length);
+    const unit = this.#unit;
+    const end = this.#end;
     return {
       unit,
       end,
-      documents: this.#documents.slice(0, this.#length),
-      total: this.#total.slice(0, this.#length),
+      documents: this.#documents,
+      total: this.#total,
       letters: lettersBelow(unit, end),
     };
   }
 
-  #grow(): void {
-    const length = this.#length * 2;
-    this.#unit = copyInto(new Uint16Array(length), this.#unit);
-    this.#end = copyInto(new Uint32Array(length), this.#end);
-    this.#documents = copyInto(new Uint32Array(length), this.#documents);
-    this.#total = copyInto(new Uint32Array(length), this.#total);
+  /** Transfers the arrays, because copies would remain in memory until the next garbage collection. */
+  #resize(length: number): void {
+    this.#unit = new Uint16Array(this.#unit.buffer.transfer(2 * length));
+    this.#end = new Uint32Array(this.#end.buffer.transfer(4 * length));
+    this.#documents = new Uint32Array(this.#documents.buffer.transfer(4 * length));
+    this.#total = new Uint32Array(this.#total.buffer.transfer(4 * length));
   }
-}
-
-function copyInto<T extends Uint16Array | Uint32Array>(target: T, source: T): T {
-  target.set(source);
-  return target;
 }
 
 function commonPrefixLength(left: string, right: string): number {

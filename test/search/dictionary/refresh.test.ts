@@ -5,7 +5,10 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Engine } from '../../../server/database/engine.ts';
 import { openDatabase } from '../../../server/database/open.ts';
-import { refreshDictionary } from '../../../server/search/dictionary/dictionary.ts';
+import {
+  ensureDictionary,
+  refreshDictionary,
+} from '../../../server/search/dictionary/dictionary.ts';
 import { spaceRow } from '../../database/spaces.ts';
 import { insertUser } from '../../database/users.ts';
 
@@ -47,4 +50,30 @@ test('A refresh does nothing and returns false while the word index has words of
   await db.updateTable('erased_spaces').set({ key: null }).execute();
   expect(await refreshDictionary(engine)).toBe(true);
   expect(await built.execute()).not.toEqual(before);
+});
+
+test('The dictionary is current after two processes have refreshed it at the same time', async () => {
+  const { db } = engine;
+  await using other = await openDatabase({ dataDir }, { runsMaintenance: false });
+  // Not the trie of no words, so that the faster process changes the dictionary, and with it the search revision.
+  await sql`UPDATE dictionary SET trie = X'00'`.execute(db);
+  await sql`UPDATE search_revision SET value = value + 1`.execute(db);
+  await Promise.all([refreshDictionary(engine), refreshDictionary(other)]);
+  const state = await db
+    .selectFrom(['dictionary', 'search_revision'])
+    .select(['built_revision', 'value'])
+    .executeTakeFirstOrThrow();
+  expect(state.built_revision).toBe(state.value);
+});
+
+test('A start builds a missing dictionary, and leaves an outdated one to maintenance', async () => {
+  const { db } = engine;
+  const built = db.selectFrom('dictionary').select('built_revision');
+  await sql`UPDATE search_revision SET value = value + 1`.execute(db);
+  await ensureDictionary(engine);
+  const first = await built.executeTakeFirstOrThrow();
+  expect(first.built_revision).toBeGreaterThan(0);
+  await sql`UPDATE search_revision SET value = value + 1`.execute(db);
+  await ensureDictionary(engine);
+  expect(await built.executeTakeFirst()).toEqual(first);
 });

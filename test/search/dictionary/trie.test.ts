@@ -84,6 +84,16 @@ test('is unchanged after conversion to bytes and back', async () => {
   );
 });
 
+test('reads bytes at any address', async () => {
+  const trie = await buildTrie([{ term: 'bread', documents: 3 }], 1);
+  const bytes = trieToBytes(trie);
+  for (let offset = 0; offset < 8; offset += 1) {
+    const moved = new Uint8Array(offset + bytes.length);
+    moved.set(bytes, offset);
+    expect(trieFromBytes(moved.subarray(offset))).toEqual(trie);
+  }
+});
+
 test('has only its root if there are no words', async () => {
   const trie = await buildTrie([], 1);
   expect(trie.unit.length).toBe(1);
