@@ -25,8 +25,23 @@ export interface WordRange {
   /** Only keys greater than this. */
   after: number;
   limit: number;
-  /** Bounds the cost: only documents with a slice term that begins with one of `prefixes`. See `search/slices.ts`. */
-  within?: { prefixes: readonly string[] };
+  /** How many entries of the index the search may read, approximately. */
+  maxEntries: number;
+}
+
+/** How many documents have which terms, to estimate the cost of a search. */
+export interface TermStatistics {
+  /** Number of all documents. */
+  documents: number;
+  /** Estimates how many documents have a term, or terms with this prefix. */
+  documentsWith(term: string, isPrefix: boolean): number;
+}
+
+export interface FoundKeys {
+  /** In ascending order. */
+  keys: number[];
+  /** The last key that was searched; Infinity at the end. */
+  reached: number;
 }
 
 export interface IndexedDocument {
@@ -47,8 +62,21 @@ export interface WordIndex {
   optimize(db: Database): Promise<void>;
   /** Removes all documents. */
   clear(db: Database): Promise<void>;
-  /** Returns the keys of matching documents in ascending order. */
-  find(db: Database, query: WordQuery, range: WordRange): Promise<number[]>;
-  /** Returns each term of scope `all` with its number of documents, ordered by the bytes of the term. */
+  /**
+   * Returns keys of matching documents, read by one statement of a few milliseconds. May return none although there are
+   * matches after `reached`.
+   * @returns undefined if the statement would read more than `maxEntries`; otherwise also how many it has read,
+   *   approximately
+   */
+  find(
+    db: Database,
+    query: WordQuery,
+    range: WordRange,
+    statistics: TermStatistics,
+  ): Promise<(FoundKeys & { entries: number }) | undefined>;
+  /**
+   * Returns each term of scope `all` with its number of documents, ordered by the bytes of the term: those of the words,
+   * and those that `find` adds to queries, which begin with a character that does not begin a word.
+   */
   terms(db: Database): AsyncIterable<{ term: string; documents: number }>;
 }

@@ -8,11 +8,10 @@ import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { documentKey, spacePkOf } from './order.ts';
 import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
-import { sliceTerm } from './slices.ts';
 import { addTagChanges, changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
-/** Increase it whenever keys, the folding or splitting of words, slice terms or the stored search results change. */
-export const INDEX_VERSION = 1;
+/** Increase it whenever keys, the folding or splitting of words, the terms of the word index or the stored search results change. */
+export const INDEX_VERSION = 2;
 
 /** Stands for the current value of `search_revision` in the revision of a new row. */
 export const CURRENT_REVISION = -1;
@@ -330,6 +329,6 @@ function documentOf(
   key: number,
 ): IndexedDocument {
   const titleWords = indexWords(title);
-  const all = new Set([...titleWords, ...indexWords(description), sliceTerm(key)]);
+  const all = new Set([...titleWords, ...indexWords(description)]);
   return { key, words: { title: titleWords, all: [...all] } };
 }

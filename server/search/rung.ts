@@ -1,11 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { IsChanged } from '../database/engine.ts';
+import type { FoundKeys } from '../database/word-index.ts';
 import { SplitText } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { type Budget, rejectRow } from './budget.ts';
 import { type Interpretation, type Matcher, matcherOf, titleKeysOf } from './interpretation.ts';
-import { type FoundKeys, findKeys, type KeySearch } from './matching-keys.ts';
+import { findKeys, type KeySearch } from './matching-keys.ts';
 import { EXACT_TITLE_BONUS, MAX_KEY, spacePkOf, TITLE_BONUS } from './order.ts';
 import type { SearchResultJson } from './results.ts';
 import { type FoundRow, readKeysByTitle, readRows } from './rows.ts';

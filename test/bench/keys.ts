@@ -2,6 +2,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import type { WordPattern } from '../../server/database/word-index.ts';
 import { interpret, matcherOf } from '../../server/search/interpretation.ts';
 import { queryWords } from '../../server/text/words/query.ts';
+import { findKeys } from '../support/find-keys.ts';
 
 /** Returns the pattern by which the service searches for all words of a query. */
 export function patternOf(query: string): WordPattern {
@@ -11,5 +12,5 @@ export function patternOf(query: string): WordPattern {
 
 /** Reads the keys of a page from the word index, without the search for equal titles, corrections and rows. */
 export function readKeys(engine: Engine, pattern: WordPattern): Promise<number[]> {
-  return engine.wordIndex.find(engine.db, { pattern, scope: 'all' }, { after: -1, limit: 20 });
+  return findKeys(engine, engine.db, { pattern, scope: 'all' }, 20);
 }

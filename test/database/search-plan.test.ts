@@ -97,6 +97,7 @@ const resultLookups = [
 ];
 /** FTS5's notation for a match (M) after a rowid (>), in the order of rowids (64). */
 const indexWalk = ['SCAN word_index VIRTUAL TABLE INDEX 64:M1>'];
+const nextDocument = ['SCAN word_index VIRTUAL TABLE INDEX 64:>'];
 
 const equalTitle = [
   'SEARCH public_spaces USING COVERING INDEX public_spaces_by_title (title_key=? AND key>?)',
@@ -132,12 +133,9 @@ describe.each(states)('The query planner, in %s,', (_, prepare) => {
       trie: await buildTrie(terms, 1),
     };
     const plans = await plansOf(textSearchWith(frequent, 'common text'));
-    const newestSpace = [
-      'SEARCH public_spaces USING COVERING INDEX sqlite_autoindex_public_spaces_1',
-    ];
-    expect(plans).toContainEqual(newestSpace);
+    expect(plans).toContainEqual(nextDocument);
     for (const plan of plans) {
-      expect([equalTitle, indexWalk, resultLookups, newestSpace]).toContainEqual(plan);
+      expect([equalTitle, indexWalk, resultLookups, nextDocument]).toContainEqual(plan);
     }
   });
 

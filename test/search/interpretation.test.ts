@@ -16,6 +16,7 @@ import {
 import { queryWords } from '../../server/text/words/query.ts';
 import { indexWords } from '../../server/text/words/tokenize.ts';
 import { createTestDatabase, type TestDatabase } from '../support/databases.ts';
+import { findKeys } from '../support/find-keys.ts';
 
 interface Variants {
   joins?: number[];
@@ -267,8 +268,7 @@ describe('The pattern of a matcher', () => {
           };
           for (const scope of ['title', 'all'] as const) {
             const query = { pattern: searched.pattern, scope };
-            const range = { after: -1, limit: 100 };
-            const found = await engine.wordIndex.find(engine.searchIndex.db, query, range);
+            const found = await findKeys(engine, engine.searchIndex.db, query, 100);
             const matching = [...documents.keys()].filter((key) =>
               searched.matches(textOf[scope](documents[key] as Document)),
             );
@@ -288,11 +288,8 @@ describe('The pattern of a matcher', () => {
         matcher.filter((each) => hasWords(each) && !isEmptyInside(each) && !each.mustVerify),
         async (documents, { pattern, matches }) => {
           await replaceDocuments(documents);
-          const found = await engine.wordIndex.find(
-            engine.searchIndex.db,
-            { pattern, scope: 'other' },
-            { after: -1, limit: 100 },
-          );
+          const query = { pattern, scope: 'other' } as const;
+          const found = await findKeys(engine, engine.searchIndex.db, query, 100);
           const expected = [...documents.entries()]
             .filter(
               ([, { title, description }]) =>

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { WordIndex, WordQuery, WordRange } from '../../server/database/word-index.ts';
+import type { FoundKeys, WordIndex, WordQuery } from '../../server/database/word-index.ts';
 import type { Position } from '../../server/pagination.ts';
 import type { Budget } from '../../server/search/budget.ts';
 import { type Dictionary, documentsWithPrefix } from '../../server/search/dictionary/dictionary.ts';
 import { documentKey } from '../../server/search/order.ts';
-import { sliceTerm } from '../../server/search/slices.ts';
 import { searchText, type TextQuery } from '../../server/search/text-search.ts';
 import { randomIntegers } from '../support/random.ts';
 import { expectedResults } from './expected-results.ts';
@@ -308,14 +307,11 @@ describe('A text search', () => {
 
 const MAX_ENTRIES_PER_STATEMENT = 80_000;
 
-/** Returns the number of spaces that a search of the word index reads: those in the range up to the last key found. */
-function documentsIn({ after, limit, within }: WordRange, keys: readonly number[]): number {
-  const end = keys.length === limit ? (keys.at(-1) as number) : Infinity;
+/** Returns the number of spaces in a range of keys. */
+function documentsIn(after: number, reached: number): number {
   return spaces
     .map(({ pk, participants }) => documentKey(pk, participants))
-    .filter((key) => key > after && key <= end)
-    .filter((key) => !within || within.prefixes.some((prefix) => sliceTerm(key).startsWith(prefix)))
-    .length;
+    .filter((key) => key > after && key <= reached).length;
 }
 
 describe('The cost of a page', () => {
@@ -328,13 +324,13 @@ describe('The cost of a page', () => {
     factor: number,
     { delayMs = 0, position }: { delayMs?: number; position?: Position } = {},
   ) {
-    const statements: { query: WordQuery; range: WordRange; keys: number[] }[] = [];
+    const statements: { query: WordQuery; after: number; found: FoundKeys }[] = [];
     const { engine, avatars } = index.resources;
-    const find: WordIndex['find'] = async (db, searched, range) => {
+    const find: WordIndex['find'] = async (db, searched, range, statistics) => {
       if (delayMs > 0) await sleep(delayMs);
-      const keys = await engine.wordIndex.find(db, searched, range);
-      statements.push({ query: searched, range, keys });
-      return keys;
+      const found = await engine.wordIndex.find(db, searched, range, statistics);
+      if (found) statements.push({ query: searched, after: range.after, found });
+      return found;
     };
     const wordIndex = { ...engine.wordIndex, find };
     const resources = { avatars, engine: { ...engine, wordIndex } };
@@ -359,10 +355,10 @@ describe('The cost of a page', () => {
     'of a search for twelve frequent words in %i times 3,000 spaces is at most the budget plus two statements',
     async (factor) => {
       const { statements } = await observe(TWELVE, factor);
-      const entries = statements.map(({ query: { pattern, scope }, range, keys }) => {
+      const entries = statements.map(({ query: { pattern, scope }, after, found }) => {
         const terms = JSON.stringify(pattern).match(/"term"/g) ?? [];
         const share = scope === 'title' ? 1 / 3 : 1;
-        return documentsIn(range, keys) * terms.length * share * factor;
+        return documentsIn(after, found.reached) * terms.length * share * factor;
       });
       const total = entries.reduce((sum, each) => sum + each, 0);
       expect(budget.used).toHaveLength(1);

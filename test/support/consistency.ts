@@ -5,6 +5,7 @@ import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { transact } from '../../server/database/transaction.ts';
 import type { WordScope } from '../../server/database/word-index.ts';
 import { indexer } from '../../server/search/documents.ts';
+import { findKeys } from './find-keys.ts';
 import { tablesOf } from './tables.ts';
 
 /**
@@ -70,20 +71,16 @@ export async function assertCounted(db: Database): Promise<void> {
 }
 
 /** Reads the documents of every term and prefix, and the rows of the other parts of the search index. */
-async function readIndex({ wordIndex }: IndexEngine, db: Database) {
+async function readIndex(engine: IndexEngine, db: Database) {
   const documents: Record<string, number[]> = {};
   const read = async (term: string, isPrefix: boolean, scope: WordScope) => {
     const name = `${scope}: ${term}${isPrefix ? '*' : ''}`;
-    documents[name] ??= await wordIndex.find(
-      db,
-      { pattern: { term, isPrefix }, scope },
-      { after: 0, limit: 100_000 },
-    );
+    const query = { pattern: { term, isPrefix }, scope };
+    documents[name] ??= await findKeys(engine, db, query, 100_000);
   };
   const terms: { term: string; documents: number }[] = [];
-  for await (const term of wordIndex.terms(db)) terms.push(term);
-  // Without the many terms of slices, which `terms` contains.
-  for (const { term } of terms.filter((each) => !each.term.startsWith('#'))) {
+  for await (const term of engine.wordIndex.terms(db)) terms.push(term);
+  for (const { term } of terms) {
     for (const scope of ['all', 'title'] as const) {
       await read(term, false, scope);
       const letters = [...term];

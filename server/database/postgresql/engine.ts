@@ -13,7 +13,7 @@ import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
 import { explainFailure as explainCopyFailure } from '../sqlite/errors.ts';
 import { type Meter, startMeter } from '../sqlite/waiting.ts';
-import { wordIndex } from '../sqlite/word-index.ts';
+import { wordIndex } from '../sqlite/word-index/word-index.ts';
 import { withTimeout } from '../timeout.ts';
 import { type Announcements, openAnnouncements } from './announcements.ts';
 import { connect } from './dialect.ts';

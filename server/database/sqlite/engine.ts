@@ -13,7 +13,7 @@ import { isMigrated, migrateToLatest } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
 import { sqliteSearchIndex } from './search-index.ts';
 import { startMeter } from './waiting.ts';
-import { wordIndex } from './word-index.ts';
+import { wordIndex } from './word-index/word-index.ts';
 
 /**
  * Opens a SQLite file as the service's database.

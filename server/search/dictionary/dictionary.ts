@@ -1,13 +1,13 @@
 import type { Database, Engine, IndexEngine } from '../../database/engine.ts';
 import { readSnapshot, transact } from '../../database/transaction.ts';
+import type { TermStatistics } from '../../database/word-index.ts';
 import { indexWords } from '../../text/words/tokenize.ts';
 import { readFragments } from '../results.ts';
 import { buildTrie, findNode, type Trie, trieFromBytes, trieToBytes } from './trie.ts';
 
 /**
- * The words that several public spaces share, with the number of spaces for each. Also has the slice terms, see
- * `slices.ts`. Used to correct queries and to estimate their cost. It can be up to two minutes older than the word
- * index.
+ * The words that several public spaces share, with the number of spaces for each. Also has the other terms of the word
+ * index. Used to correct queries and to estimate their cost. It can be up to two minutes older than the word index.
  */
 export interface Dictionary {
   /** Changes when the content does. */
@@ -32,6 +32,17 @@ export function documentsWith({ trie }: Dictionary, word: string): number {
 export function documentsWithPrefix({ trie }: Dictionary, prefix: string): number {
   const node = findNode(trie, prefix);
   return node === undefined ? 0 : (trie.total[node] as number);
+}
+
+/** Returns what the word index must know to estimate the cost of a query. */
+export function statisticsOf(dictionary: Dictionary): TermStatistics {
+  return {
+    documents: dictionary.spaces,
+    documentsWith(term, isPrefix) {
+      const count = isPrefix ? documentsWithPrefix : documentsWith;
+      return Math.max(count(dictionary, term), dictionary.minDocuments);
+    },
+  };
 }
 
 // A word in more spaces than both has many matches.

@@ -1,20 +1,24 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { WordPattern, WordQuery } from '../../server/database/word-index.ts';
-import { estimateEntries } from '../../server/search/budget.ts';
-import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
-import { dictionaryOf } from './dictionary/dictionary-of.ts';
+import { estimateEntries } from '../../../server/database/sqlite/word-index/cost.ts';
+import type {
+  TermStatistics,
+  WordPattern,
+  WordQuery,
+} from '../../../server/database/word-index.ts';
+import { statisticsOf } from '../../../server/search/dictionary/dictionary.ts';
+import { dictionaryOf } from '../../search/dictionary/dictionary-of.ts';
 
-let dictionary: Dictionary;
+let statistics: TermStatistics;
 
 beforeAll(async () => {
   const documents = { bread: 600, breads: 300, oven: 90, rye: 30 };
-  dictionary = await dictionaryOf(documents, { spaces: 10_000, minDocuments: 5 });
+  statistics = statisticsOf(await dictionaryOf(documents, { spaces: 10_000, minDocuments: 5 }));
 });
 
 const word = (term: string): WordPattern => ({ term, isPrefix: false });
 const prefix = (term: string): WordPattern => ({ term, isPrefix: true });
 const cost = (pattern: WordPattern, rest: Partial<WordQuery> = {}, documents = 10_000) =>
-  estimateEntries(dictionary, { pattern, scope: 'all', ...rest }, documents);
+  estimateEntries({ ...statistics, documents }, { pattern, scope: 'all', ...rest }, Infinity);
 
 describe('estimateEntries', () => {
   test('counts the documents with a word, or with any word that begins with it', () => {
@@ -37,7 +41,7 @@ describe('estimateEntries', () => {
 
   test('counts no more entries of each term of an alternative than the limit', () => {
     const either: WordPattern = { anyOf: [word('bread'), word('rye')] };
-    const limited = (query: WordQuery) => estimateEntries(dictionary, query, 10_000, 40);
+    const limited = (query: WordQuery) => estimateEntries(statistics, query, 40);
     expect(limited({ pattern: word('bread'), scope: 'all' })).toBe(40);
     expect(limited({ pattern: either, scope: 'all' })).toBe(40 + 30);
     expect(limited({ pattern: either, scope: 'title' })).toBe(40 + 10);
@@ -45,7 +49,7 @@ describe('estimateEntries', () => {
 
   test('counts all entries of conjunctions and of excluded titles, whatever the limit', () => {
     const both: WordPattern = { allOf: [word('bread'), word('rye')] };
-    const limited = (query: WordQuery) => estimateEntries(dictionary, query, 10_000, 1);
+    const limited = (query: WordQuery) => estimateEntries(statistics, query, 1);
     expect(limited({ pattern: both, scope: 'all' })).toBe(10 * 30 + 30);
     expect(limited({ pattern: { anyOf: [both, word('oven')] }, scope: 'all' })).toBe(330 + 1);
     expect(limited({ pattern: word('rye'), scope: 'other' })).toBe(30 + 10);
