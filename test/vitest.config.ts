@@ -7,7 +7,11 @@ export default defineConfig({
     ...shared,
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/**/*.e2e.test.ts', 'test/conformance/**'],
-    globalSetup: ['test/support/coverage.ts', 'test/support/query-plans.ts'],
+    globalSetup: [
+      'test/support/memory-folder.ts',
+      'test/support/coverage.ts',
+      'test/support/query-plans.ts',
+    ],
     setupFiles: ['test/support/no-processes.ts', 'test/support/before-each-file.ts'],
     execArgv: [
       ...shared.execArgv,

@@ -1,9 +1,10 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { startApp, type TestApp } from '../support/app.ts';
+import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { recordLog } from '../support/record-log.ts';
+import { useApp } from '../support/use-app.ts';
 
 interface RequestLine {
   msg: string;
@@ -14,58 +15,66 @@ interface RequestLine {
 
 const requestLines = (lines: RequestLine[]) => lines.filter(({ url }) => url !== undefined);
 
-test('The log truncates long URLs', async () => {
+describe('The log', () => {
   const { log, lines } = recordLog<RequestLine>();
-  await using app = await startApp({}, { log });
-  await app.fetch(`/${'x'.repeat(10_000)}`);
-  await expect.poll(() => requestLines(lines).length).toBe(1);
-  expect(requestLines(lines)[0]?.url).toBe(`/${'x'.repeat(499)}`);
+  const app = useApp({}, { log });
+
+  test('truncates long URLs', async () => {
+    await app.fetch(`/${'x'.repeat(10_000)}`);
+    await expect.poll(() => requestLines(lines).length).toBe(1);
+    expect(requestLines(lines)[0]?.url).toBe(`/${'x'.repeat(499)}`);
+  });
+
+  test('has the address of a client that resets its connection after the request', async () => {
+    const { hostname, port } = new URL(app.url);
+    for (let i = 0; i < 20; i += 1) {
+      const socket = connect(Number(port), hostname, () => {
+        socket.write('GET /api/spaces/search?q=tea HTTP/1.1\r\nHost: a\r\n\r\n', () =>
+          socket.resetAndDestroy(),
+        );
+      }).on('error', () => {});
+      await new Promise((resolve) => socket.once('close', resolve));
+    }
+    // Requests that arrived before the reset are logged, others are not.
+    await sleep(100);
+    expect(requestLines(lines).filter(({ ip }) => ip !== '127.0.0.1')).toEqual([]);
+  });
 });
 
-test('The log has the address of a client that resets its connection after the request', async () => {
-  const { log, lines } = recordLog<RequestLine>();
-  await using app = await startApp({}, { log });
-  const { hostname, port } = new URL(app.url);
-  for (let i = 0; i < 20; i += 1) {
-    const socket = connect(Number(port), hostname, () => {
-      socket.write('GET /api/spaces/search?q=tea HTTP/1.1\r\nHost: a\r\n\r\n', () =>
-        socket.resetAndDestroy(),
-      );
-    }).on('error', () => {});
-    await new Promise((resolve) => socket.once('close', resolve));
-  }
-  // Requests that arrived before the reset are logged, others are not.
-  await sleep(100);
-  expect(requestLines(lines).filter(({ ip }) => ip !== '127.0.0.1')).toEqual([]);
-});
+// Allows a burst of ten reads. With a trusted proxy, each test can use its own client address.
+const limited = useApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '10', TRUST_PROXY: '127.0.0.1' });
+
+let addresses = 0;
+const newClient = () => ({ 'x-forwarded-for': `192.0.2.${++addresses}` });
 
 describe('The limit of public reads', () => {
   /** Returns how many of the requests get 429. */
-  const countRejected = async (app: TestApp, path: string, requests: number) => {
-    const responses = await Promise.all(Array.from({ length: requests }, () => app.fetch(path)));
+  const countRejected = async (headers: HeadersInit, path: string, requests: number) => {
+    const responses = await Promise.all(
+      Array.from({ length: requests }, () => limited.fetch(path, { headers })),
+    );
     return responses.filter(({ status }) => status === 429).length;
   };
-  // Allows a burst of ten reads.
-  const settings = { RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '10' };
 
   test.each(['/unknown', '/docs/contract.json', '/openapi.yaml'])(
     'counts requests for %s',
     async (path) => {
-      await using app = await startApp(settings);
-      expect(await countRejected(app, path, 12)).toBe(2);
-      expect((await app.fetch('/api/spaces/search?q=tea')).status).toBe(429);
+      const headers = newClient();
+      expect(await countRejected(headers, path, 12)).toBe(2);
+      const response = await limited.fetch('/api/spaces/search?q=tea', { headers });
+      expect(response.status).toBe(429);
     },
   );
 
   test('counts five avatars as one read, because pages show many', async () => {
-    await using app = await startApp(settings);
-    expect(await countRejected(app, '/avatars/default.webp', 46)).toBe(0);
-    expect(await countRejected(app, '/api/spaces/search?q=tea', 2)).toBe(2);
+    const headers = newClient();
+    expect(await countRejected(headers, '/avatars/default.webp', 46)).toBe(0);
+    expect(await countRejected(headers, '/api/spaces/search?q=tea', 2)).toBe(2);
   });
 
   test('does not count health checks', async () => {
-    await using app = await startApp(settings);
-    expect(await countRejected(app, '/healthz', 30)).toBe(0);
+    const headers = newClient();
+    expect(await countRejected(headers, '/healthz', 30)).toBe(0);
   });
 });
 
@@ -84,10 +93,9 @@ test('A page that loads 30 resources at once is within the default limits', asyn
 
 describe('Reads that require a token', () => {
   test('count by account, not by client', async () => {
-    await using app = await startApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '10' });
-    const [greedy, other] = [await app.register(), await app.register()];
+    const [greedy, other] = [await limited.register(), await limited.register()];
     const read = async ({ headers }: TestUser) =>
-      (await app.fetch('/api/profile/me', { headers })).status;
+      (await limited.fetch('/api/profile/me', { headers })).status;
     for (let i = 0; i < 10; i += 1) expect(await read(greedy)).toBe(200);
     expect(await read(greedy)).toBe(429);
     expect(await read(other)).toBe(200);

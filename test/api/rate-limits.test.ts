@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Registration } from '../../generated/types.gen.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { avatarFile } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';
+import { damageOfCounters } from '../support/damaged-counters.ts';
 import { isPostgresql } from '../support/databases.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { recordLog } from '../support/record-log.ts';
@@ -408,22 +408,8 @@ test.skipIf(isPostgresql)(
 );
 
 describe.skipIf(isPostgresql)('Damaged counters', () => {
-  const failLogin = (target: TestApp) =>
-    login('damaged@example.com', 'a wrong one', '192.0.2.1', target);
-  const damage: [string, (file: string) => Promise<void>][] = [
-    ['overwritten', async (file) => writeFile(file, 'x'.repeat((await stat(file)).size))],
-    ['truncated within a page', (file) => truncate(file, 1_000)],
-    ['emptied', (file) => truncate(file, 0)],
-    ['a database of another program', replaceByOtherDatabase],
-    ['deleted', (file) => rm(file)],
-  ];
-
-  async function replaceByOtherDatabase(file: string): Promise<void> {
-    const other = `${file}.other`;
-    new Sqlite(other).exec('CREATE TABLE login (text); PRAGMA user_version = 7').close();
-    await rename(other, file);
-  }
-
+  const failLogin = (target: TestApp, address = '192.0.2.1') =>
+    login('damaged@example.com', 'a wrong one', address, target);
   /** Moves the counts from the write-ahead log into the file. */
   function checkpoint(file: string): void {
     const sqlite = new Sqlite(file);
@@ -450,49 +436,56 @@ describe.skipIf(isPostgresql)('Damaged counters', () => {
     return { dataDir, file: join(dataDir, 'limits.sqlite') };
   };
 
-  test.each(damage)('are reset at the start if the file is %s', async (_, change) => {
+  // Other damage: see the tests of the file in test/database/.
+  test('are reset at the start, with a warning', async () => {
     await using cleanup = new AsyncDisposableStack();
     const { dataDir, file } = await temporaryFolder(cleanup);
     {
       await using first = (await startLogged({ dataDir })).started;
       await failLogin(first);
     }
-    await change(file);
-    const isEmpty = !existsSync(file) || (await stat(file)).size === 0;
+    await truncate(file, 1_000);
     const { started, warnings } = await startLogged({ dataDir });
     cleanup.use(started);
-    const result = await failLogin(started);
-    expect(result.response?.status).toBe(401);
-    expect(remaining(result)).toBe('29 of 30');
-    expect(warnings()).toEqual(
-      isEmpty ? [] : ['the counters of rate limits were damaged and have been reset'],
-    );
+    expect(remaining(await failLogin(started))).toBe('29 of 30');
+    expect(warnings()).toEqual(['the counters of rate limits were damaged and have been reset']);
   });
 
-  test.each(damage)(
-    'are reset in all processes if the file is %s while they run',
-    async (_, change) => {
-      await using cleanup = new AsyncDisposableStack();
-      const { dataDir, file } = await temporaryFolder(cleanup);
-      const { started: first } = await startLogged({ dataDir });
-      cleanup.use(first);
-      const { started: second } = await startLogged({ dataDir, runsMaintenance: false });
-      cleanup.use(second);
-      await failLogin(first);
-      await failLogin(second);
+  describe('while two processes run', () => {
+    let first: TestApp;
+    let second: TestApp;
+    const cleanup = new AsyncDisposableStack();
+    let file: string;
+    beforeAll(async () => {
+      const folder = await temporaryFolder(cleanup);
+      file = folder.file;
+      const { dataDir } = folder;
+      first = cleanup.use((await startLogged({ dataDir })).started);
+      second = cleanup.use((await startLogged({ dataDir, runsMaintenance: false })).started);
+    });
+    afterAll(() => cleanup.disposeAsync());
+
+    test.each(damageOfCounters)('are reset in both if the file is %s', async (_, change) => {
+      const address = newAddress();
+      await failLogin(first, address);
+      await failLogin(second, address);
       checkpoint(file);
       await change(file);
-      const results = [await failLogin(first), await failLogin(second), await failLogin(first)];
+      const results = [
+        await failLogin(first, address),
+        await failLogin(second, address),
+        await failLogin(first, address),
+      ];
       expect(results.map(({ response }) => response?.status)).toEqual([401, 401, 401]);
       const before = Number(results[0]?.response?.headers.get('ratelimit-remaining'));
       // The changed bytes may be cached, so that the first process still counts in the old file.
       expect(before).toBeGreaterThanOrEqual(27);
       expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
       await first.context.housekeeping.run();
-      const next = await failLogin(first);
-      expect(remaining(await failLogin(second))).toBe(
+      const next = await failLogin(first, address);
+      expect(remaining(await failLogin(second, address))).toBe(
         `${Number(next.response?.headers.get('ratelimit-remaining')) - 1} of 30`,
       );
-    },
-  );
+    });
+  });
 });

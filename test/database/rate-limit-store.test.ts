@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { expect, test, vi } from 'vitest';
 import { openFile } from '../../server/database/sqlite/open-file.ts';
 import { openSqliteRateLimitStore } from '../../server/database/sqlite/rate-limit-store.ts';
 import { OperatorError, TemporaryError } from '../../server/errors.ts';
+import { damageOfCounters } from '../support/damaged-counters.ts';
 
 /** Longer than a request waits for a lock. */
 const LOCKED_MS = 300;
@@ -115,4 +116,27 @@ test('A disk that is full when a counter is opened is explained to the operator 
   });
   cleanup.defer(() => exec.mockRestore());
   await expect(store.openCounter('logins', 10, 60)).rejects.toThrow(TemporaryError);
+});
+
+test.each(damageOfCounters)('A file of counters is reset if it is %s', async (_, change) => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'rate-limits-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'limits.sqlite');
+  const resets: unknown[] = [];
+  const countAgain = async () => {
+    const store = openSqliteRateLimitStore(file, (error) => resets.push(error));
+    try {
+      const counter = await store.openCounter('login', 10, 60);
+      return (await counter.consume('ada')).consumedPoints;
+    } finally {
+      await store.close();
+    }
+  };
+  expect([await countAgain(), await countAgain()]).toEqual([1, 2]);
+  expect(resets).toEqual([]);
+  await change(file);
+  const isEmpty = !existsSync(file) || statSync(file).size === 0;
+  expect(await countAgain()).toBe(1);
+  expect(resets).toHaveLength(isEmpty ? 0 : 1);
 });

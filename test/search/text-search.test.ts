@@ -133,6 +133,13 @@ const word = fc.oneof(
     '東',
   ),
 );
+
+/** How many times as frequent a word is, and the number of runs: the more frequent, the more pages have few results. */
+const FREQUENCIES = [
+  [10, 10],
+  [100, 10],
+  [1_000, 5],
+] as const;
 const query = fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join(' '));
 
 describe('A text search', () => {
@@ -204,9 +211,9 @@ describe('A text search', () => {
     expect(await found('qltest')).toMatchObject({ ids: idsOf('qltest'), answeredQuery: null });
   });
 
-  test.each([10, 100, 1_000])(
+  test.each(FREQUENCIES)(
     'returns the same results on more pages if its words are %i times as frequent and its budget is small',
-    async (factor) => {
+    async (factor, numRuns) => {
       const dictionary = scaleDictionary(index.dictionary, factor);
       const rejectedRows = fc.constantFrom(6, 100, 1_000);
       await fc.assert(
@@ -216,14 +223,14 @@ describe('A text search', () => {
           const found = await readPages({ query: text, asTyped: true }, 100, dictionary);
           expect(found.ids).toEqual(typed);
         }),
-        { numRuns: 25 },
+        { numRuns },
       );
     },
   );
 
-  test.each([10, 100, 1_000])(
+  test.each(FREQUENCIES)(
     'returns no space twice and every match as typed, with words %i times as frequent and a small budget',
-    async (factor) => {
+    async (factor, numRuns) => {
       const dictionary = scaleDictionary(index.dictionary, factor);
       const rejectedRows = fc.constantFrom(6, 100, 1_000);
       await fc.assert(
@@ -234,9 +241,10 @@ describe('A text search', () => {
           expect(new Set(found.ids).size).toBe(found.ids.length);
           // If the budget is spent before the first match as typed, the list is that of the other query.
           const isTypedRead = found.answeredQuery === null || found.ids[0] === typed[0];
-          if (isTypedRead) expect(found.ids).toEqual(expect.arrayContaining(typed));
+          const ids = new Set(found.ids);
+          if (isTypedRead) expect(typed.filter((id) => !ids.has(id))).toEqual([]);
         }),
-        { numRuns: 25 },
+        { numRuns },
       );
     },
   );

@@ -1,8 +1,10 @@
 import { beforeEach } from 'vitest';
 import { reduceHashingCost } from './hashing-cost.ts';
+import { reuseOpenapiValidator } from './openapi-validator.ts';
 import { describeRecent, forgetRecent } from './recent.ts';
 
 reduceHashingCost();
+reuseOpenapiValidator();
 
 beforeEach(({ onTestFailed }) => {
   forgetRecent();
