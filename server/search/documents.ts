@@ -10,7 +10,10 @@ import { fragmentsOf, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { addTagChanges, changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
-/** Increase it whenever keys, the folding or splitting of words, the terms of the word index or the stored search results change. */
+/**
+ * Increase it whenever keys, the folding or splitting of words, the terms of the word index or the stored search results
+ * change.
+ */
 export const INDEX_VERSION = 2;
 
 /** Stands for the current value of `search_revision` in the revision of a new row. */
