@@ -76,10 +76,11 @@ async function eraseBatchOfUsers(engine: Engine, trx: DatabaseTransaction): Prom
     .executeTakeFirst();
   if (!user) return false;
   const { user_pk: userPk } = user;
-  const changed = await eraseMessageBatch(trx, sql`author_pk = ${userPk}`);
-  if (changed.length === 0) changed.push(...(await eraseAppreciationBatch(trx, userPk)));
-  if (changed.length > 0) {
-    await recordChanges(engine, trx, changed);
+  const record = (changed: ChangedMessage[]) => recordChanges(engine, trx, changed);
+  if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`, record)) return true;
+  const withdrawn = await eraseAppreciationBatch(trx, userPk);
+  if (withdrawn.length > 0) {
+    await record(withdrawn);
     return true;
   }
   if (await deleteKeyBatch(trx, sql`user_pk = ${userPk}`)) return true;

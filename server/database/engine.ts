@@ -21,7 +21,8 @@ export interface Engine {
   /**
    * Returns the time of a new event in these spaces, in milliseconds: now, or later than their latest event. Until the
    * transaction ends, others that call this function for the same spaces wait. So events become visible in the order of
-   * their times. Call it as late as possible, so that others wait only for the commit.
+   * their times. Call it as late as possible, so that others wait only for the commit, but before deleting messages of
+   * the spaces, because deleted ones do not count as events.
    */
   nextEventMs(trx: Database, spacePks: readonly number[]): Promise<number>;
   /** Tells all processes that something has happened to the messages of a space. Only a hint: it can be lost. */

@@ -23,7 +23,10 @@ export interface ChangedMessage {
   spacePk: number;
 }
 
-/** Records that messages were deleted or that their appreciations changed. */
+/**
+ * Records that messages are deleted or that their appreciations have changed. Call it before deleting messages, so that
+ * the time of the deletion is later than theirs.
+ */
 export async function recordChanges(
   engine: Engine,
   trx: DatabaseTransaction,

@@ -171,10 +171,10 @@ async function eraseMessageRows(
   trx: DatabaseTransaction,
   message: Pick<FoundMessage, 'pk' | 'spacePk' | 'messageId'>,
 ): Promise<void> {
+  await recordChanges(engine, trx, [message]);
   await trx.deleteFrom('reports').where('message_pk', '=', message.pk).execute();
   await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
   await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
-  await recordChanges(engine, trx, [message]);
 }
 
 interface FoundMessage {

@@ -111,7 +111,7 @@ export async function eraseBatchOfSpaces(
 ): Promise<boolean> {
   return (
     (await unindexBatch(engine, trx)) ||
-    (await eraseMessageBatch(trx, sql`space_pk IN (${spaceBatch})`)).length > 0 ||
+    (await eraseMessageBatch(trx, sql`space_pk IN (${spaceBatch})`)) ||
     (await eraseChangeBatch(trx)) ||
     (await eraseParticipationBatch(trx)) ||
     (await eraseTagsAndSpaces(trx))
@@ -144,24 +144,29 @@ async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
 
 /**
  * Deletes a batch of the messages that meet a condition, with their reports and appreciations.
- * @returns the messages
+ * @param beforeErasure called with the messages
+ * @returns false if there are none
  */
 export async function eraseMessageBatch(
   trx: Database,
   condition: RawBuilder<boolean>,
-): Promise<{ messageId: string; spacePk: number }[]> {
+  beforeErasure: (
+    messages: { messageId: string; spacePk: number }[],
+  ) => Promise<void> = async () => {},
+): Promise<boolean> {
   const messages = await trx
     .selectFrom('messages')
     .select(['pk', 'message_id as messageId', 'space_pk as spacePk'])
     .where(condition)
     .limit(ROWS_PER_STATEMENT)
     .execute();
-  if (messages.length === 0) return messages;
+  if (messages.length === 0) return false;
+  await beforeErasure(messages);
   const pks = columnOf(messages, 'pk');
   await trx.deleteFrom('reports').where('message_pk', 'in', pks).execute();
   await trx.deleteFrom('appreciations').where('message_pk', 'in', pks).execute();
   await trx.deleteFrom('messages').where('pk', 'in', pks).execute();
-  return messages;
+  return true;
 }
 
 async function eraseChangeBatch(trx: Database): Promise<boolean> {

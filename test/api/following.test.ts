@@ -163,6 +163,33 @@ describe('listMessages with after', () => {
   });
 
   test.each([
+    {
+      deletion: 'its author',
+      erase: (author: TestUser, message: Message) => remove(author, message),
+    },
+    {
+      deletion: 'the deletion of its account',
+      erase: ({ client }: TestUser) => api.deleteAccount({ client, throwOnError: true }),
+    },
+  ])(
+    'returns the deletion of a message by $deletion after the clock was set back',
+    async ({ erase }) => {
+      const author = await app.register(`author-${randomUUID()}`);
+      await joinSpace(author, space);
+      const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 60_000);
+      const message = await sendMessage(author, space, 'by a clock that is ahead');
+      clock.mockRestore();
+      const after = await newest();
+      await erase(author, message);
+      await sendMessage(ben, space, 'by this clock');
+      await expect
+        .poll(async () => (await read(ann, { after })).deleted_message_ids)
+        .toEqual([message.message_id]);
+      expect(texts((await read(ann, { after })).items)).toEqual(['by this clock']);
+    },
+  );
+
+  test.each([
     ['wait=1', '?wait'],
     ['wait=26&after=AAAA', '?wait'],
     ['after=AAAA', '?after'],

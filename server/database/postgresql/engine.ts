@@ -118,7 +118,7 @@ async function openCopy(
 ): Promise<SearchCopy> {
   try {
     // The copy belongs to the process that runs maintenance. Others may already use it.
-    if (runsMaintenance) prepareCopy(folder, indexer.version, onIndexRepair);
+    if (runsMaintenance) await prepareCopy(folder, indexer.version, onIndexRepair);
     const copy = new SearchCopy(folder, db, indexer, meter);
     await copy.prepare(onIndexRepair, onIndexProgress);
     return copy;

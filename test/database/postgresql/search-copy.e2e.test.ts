@@ -570,7 +570,7 @@ describe('A copy', () => {
     unlinkSync(file);
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     try {
-      prepareCopy(folder(app), indexer.version, () => {});
+      await prepareCopy(folder(app), indexer.version, () => {});
       expect(copy.file).not.toBe(file);
       expect(countOpen()).toBeGreaterThan(0);
       await vi.advanceTimersByTimeAsync(60_000);
@@ -601,8 +601,29 @@ describe('A copy', () => {
     const { searchIndex } = app.context.engine;
     await searchIndex.update();
     unlinkSync(fileOf(app));
-    prepareCopy(folder(app), indexer.version, () => {});
+    await prepareCopy(folder(app), indexer.version, () => {});
     await expect(searchIndex.read(async () => 'nothing')).rejects.toThrow('is being built');
+  });
+
+  test('that a process creates without tables, by opening it after it was deleted, is built again', async () => {
+    const databaseUrl = await server.createDatabase('empty');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    await createSpace(await app.register('hollow'), { title: 'Hollow' });
+    const { searchIndex, db } = app.context.engine;
+    const { file } = searchIndex as SearchCopy;
+    unlinkSync(file);
+    writeFileSync(file, '');
+    const other = new SearchCopy(folder(app), db, indexer);
+    await other.prepare(
+      () => {},
+      () => {},
+    );
+    await other.close();
+    expect(fileOf(app)).not.toBe(file);
+    expect(await findTitles(app, 'hollow')).toEqual(['Hollow']);
   });
 
   test('that is thousands of transactions behind is built in steps, and searches return 503 until then', async () => {

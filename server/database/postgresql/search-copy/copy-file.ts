@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { codeOf } from '../../error-code.ts';
+import { acquireFileLock } from '../../sqlite/file-lock.ts';
 import { openFile } from '../../sqlite/open-file.ts';
 
 // A folder contains one copy, in a file with a random name. A damaged copy is deleted, and its successor has another
@@ -13,6 +14,12 @@ import { openFile } from '../../sqlite/open-file.ts';
 const FORMAT = 3;
 
 const EXTENSION = '.sqlite';
+
+/** The name of the file that a process locks while it creates a copy. */
+const LOCK = 'lock';
+
+/** Longer than the creation of an empty copy takes. */
+const LOCK_TIMEOUT_MS = 10_000;
 
 /** Returns the file of the copy in a folder; undefined if there is none. */
 export function findCopy(folder: string): string | undefined {
@@ -34,20 +41,28 @@ function readNames(folder: string): string[] {
  * @param indexVersion `Indexer.version`
  * @param onReplace called with the reason before an existing copy is deleted
  */
-export function prepareCopy(
+export async function prepareCopy(
   folder: string,
   indexVersion: number,
   onReplace: (reason: string) => void,
-): void {
+): Promise<void> {
   const version = `${FORMAT}.${indexVersion}`;
+  mkdirSync(folder, { recursive: true });
+  // Otherwise, a process could delete the copy that another one has just created.
+  using lock = await acquireFileLock(join(folder, LOCK), {
+    mode: 'exclusive',
+    timeoutMs: LOCK_TIMEOUT_MS,
+  });
+  if (!lock) throw new Error('Another process is creating the copy of the search index.');
   const file = findCopy(folder);
   if (file !== undefined) {
     const defect = findDefect(file, version);
     if (defect === undefined) return;
     onReplace(defect);
   }
-  mkdirSync(folder, { recursive: true });
-  for (const name of readNames(folder)) rmSync(join(folder, name), { force: true });
+  for (const name of readNames(folder)) {
+    if (name !== LOCK) rmSync(join(folder, name), { force: true });
+  }
   const created = join(folder, randomUUID());
   const sqlite = openFile(created);
   try {
@@ -90,9 +105,15 @@ export function damage(message: string): Error {
   return new Sqlite.SqliteError(message, 'SQLITE_CORRUPT');
 }
 
-/** Whether an error means that a copy is damaged. */
+/**
+ * Whether an error means that a copy is damaged. It has no tables if a process opened it after another one had deleted
+ * it, because SQLite then creates an empty file.
+ */
 export function isDamage(error: unknown): boolean {
-  return /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(codeOf(error));
+  return (
+    /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(codeOf(error)) ||
+    (error instanceof Sqlite.SqliteError && error.message === 'no such table: copy_state')
+  );
 }
 
 const PREFIX_LENGTHS = Array.from({ length: 31 }, (_, i) => i + 1).join(' ');

@@ -275,7 +275,7 @@ export class SearchCopy implements SearchIndex {
   async maintain(onRepair: (reason: string) => void): Promise<void> {
     if (findCopy(this.#folder) === undefined) {
       onRepair('its file is missing');
-      prepareCopy(this.#folder, this.#indexer.version, onRepair);
+      await prepareCopy(this.#folder, this.#indexer.version, onRepair);
     }
     const state = await readState(this.db);
     let log = await readLogState(this.#source, state.snapshot);
@@ -316,9 +316,11 @@ export class SearchCopy implements SearchIndex {
       return true;
     }
     if (state.phase !== 'complete') {
-      // Another process may have enqueued some meanwhile.
+      // Another process may have enqueued some meanwhile, or replaced the file.
       await sql`UPDATE copy_state SET phase = 'complete'
-        WHERE NOT EXISTS (SELECT 1 FROM pending_spaces)`.execute(this.db);
+        WHERE epoch = ${state.epoch} AND NOT EXISTS (SELECT 1 FROM pending_spaces)`.execute(
+        this.db,
+      );
     }
     return false;
   }
