@@ -37,7 +37,7 @@ const MAX_MEMORY_GROWTH_BYTES = 100 * MEBIBYTE;
 const MAX_UPLOAD_MS = 20_000;
 
 const counts: Record<Scale, { mutated: number; uploads: number }> = {
-  quick: { mutated: 60, uploads: 48 },
+  quick: { mutated: 30, uploads: 48 },
   full: { mutated: 10_000, uploads: 9_999 },
 };
 

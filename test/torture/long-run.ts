@@ -39,7 +39,7 @@ export const longRun: Trial = {
   runsOnPostgresql: false,
   async run(scale) {
     if (!existsSync('/proc/self/fd')) throw new MissingRequirement('needs /proc');
-    const seconds = scale === 'full' ? 30 * 60 : 20;
+    const seconds = scale === 'full' ? 30 * 60 : 12;
     await using server = await startServer();
     const traffic = openTraffic();
     traffic.setUrl(server.url);

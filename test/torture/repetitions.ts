@@ -44,7 +44,7 @@ export const repetitions: Trial = {
     'Requests that are cut off and repeated, creations with an Idempotency-Key, take effect exactly once.',
   runsOnPostgresql: true,
   async run(scale) {
-    const [count, kills] = scale === 'full' ? [1_000, 40] : [300, 6];
+    const [count, kills] = scale === 'full' ? [1_000, 40] : [100, 2];
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-repetitions-'));
     await using database = await createTestDatabase();
     await using proxy = await startSwitchingProxy();

@@ -66,11 +66,16 @@ const counts = { passed: 0, failed: 0, skipped: 0 };
 for (const [name, load] of Object.entries(trials)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   const start = performance.now();
-  const { promise, runsOnPostgresql, run } = await load();
+  const { promise, runsOnPostgresql, quickTest, run } = await load();
   console.log(`\n${name}: ${promise}`);
   if (values.postgresql && !runsOnPostgresql) {
     counts.skipped += 1;
     console.log("  skipped: it is about SQLite's files, or does not depend on the database");
+    continue;
+  }
+  if (values.quick && quickTest) {
+    counts.skipped += 1;
+    console.log(`  skipped: ${quickTest} makes some of its attempts`);
     continue;
   }
   const outcome = await run(values.quick ? 'quick' : 'full').then(

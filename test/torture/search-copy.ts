@@ -41,14 +41,20 @@ const KILLS_PER_ROUND = 4;
 
 const MAX_READY_MS = 60_000;
 
+const SEARCHES = 10_000;
+
+const LISTS = 10_000;
+
+const QUICK_TEST = 'test/database/postgresql/search-copy.e2e.test.ts';
+
 export const exactSearches: Trial = {
   promise: 'On PostgreSQL, a search on any machine shows everything that was acknowledged before.',
   runsOnPostgresql: true,
-  async run(scale) {
-    const searches = scale === 'full' ? 10_000 : 200;
+  quickTest: QUICK_TEST,
+  async run() {
     await using service = await startService();
     const { engine, machines, users } = service;
-    const isEnough = (counts: SearchCounts) => counts.searches >= searches;
+    const isEnough = (counts: SearchCounts) => counts.searches >= SEARCHES;
     const counts = await checkSearches(users[0], [engine], () => machines.senders, isEnough);
     assert.equal(counts.unavailable, 0);
     return `${counts.searches} searches beside ${counts.changes} changes and ${counts.discarded} that were rolled back, 0 differences`;
@@ -59,12 +65,12 @@ export const exactLists: Trial = {
   promise:
     'On PostgreSQL, lists whose pages are read from several machines repeat nothing, and miss nothing that does not change.',
   runsOnPostgresql: true,
-  async run(scale) {
-    const lists = scale === 'full' ? 10_000 : 50;
+  quickTest: QUICK_TEST,
+  async run() {
     await using service = await startService();
     const { engine, machines, users } = service;
-    const counts = await checkWalks(users, engine, machines.senders, lists, 12);
-    return `${lists} lists on ${counts.pages} pages beside ${counts.changes} changes, 0 repeats, 0 misses`;
+    const counts = await checkWalks(users, engine, machines.senders, LISTS, 12);
+    return `${LISTS} lists on ${counts.pages} pages beside ${counts.changes} changes, 0 repeats, 0 misses`;
   },
 };
 

@@ -7,6 +7,8 @@ export interface Trial {
   promise: string;
   /** Whether the trial also runs on PostgreSQL. False if it is about SQLite's files, or independent of the database. */
   runsOnPostgresql: boolean;
+  /** The file of `npm run test:e2e` that makes some of its attempts. If there is one, the quick scale skips the trial. */
+  quickTest?: string;
   /**
    * Tries to break the promise. Returns the measurements in one line.
    * @throws MissingRequirement if this machine cannot run the trial; any other error means that the promise is broken

@@ -23,7 +23,7 @@ export const workers: Trial = {
     'A killed worker is replaced, and only the requests that it was serving are lost; workers exit without their supervisor.',
   runsOnPostgresql: true,
   async run(scale) {
-    const kills = scale === 'full' ? 30 : 3;
+    const kills = scale === 'full' ? 30 : 2;
     await run('pgrep', ['-V']).catch(() => {
       throw new MissingRequirement('needs pgrep');
     });
