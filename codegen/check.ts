@@ -5,15 +5,16 @@ import { text } from 'node:stream/consumers';
 // Runs every part of `npm run check`, even after a failure, so that one run reports all problems. The longest first.
 const waiting = ['types', 'contract', 'architecture', 'drift', 'style'];
 const failed: string[] = [];
+/** The parts write to a pipe, where they would print no colors. */
+const colors = process.stdout.isTTY ? 'FORCE_COLOR=1' : '';
 
 /** Runs parts one after another, and prints the output of each at its end. */
 async function runParts(): Promise<void> {
   for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
     const script = `npm run check:${part}`;
-    const child = spawn(`${script} 2>&1`, {
+    const child = spawn(`${colors} ${script} 2>&1`, {
       shell: true,
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
     });
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
     process.stdout.write(output);
