@@ -10,18 +10,23 @@ import { quantity } from '../text/quantity.ts';
 // that a transaction reads can conflict with those that others write, so the joined rows are counted only if a count
 // from one index does not suffice.
 
-/** @throws DomainError `quota_exceeded` if the caller cannot create another space */
+/**
+ * Returns how many spaces the caller has.
+ * @throws DomainError `quota_exceeded` if the caller cannot create another one
+ */
 export async function assertSpaceQuota(
   trx: DatabaseTransaction,
   { maxSpaces }: Pick<Quotas, 'maxSpaces'>,
   { userPk }: Caller,
-): Promise<void> {
+): Promise<number> {
   const spaces = sql`FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')}`;
-  if ((await countUpTo(trx, maxSpaces, spaces)) === maxSpaces) {
+  const count = await countUpTo(trx, maxSpaces, spaces);
+  if (count === maxSpaces) {
     throw quotaExceeded(
       `An account can have at most ${quantity(maxSpaces, 'space')}. Delete one before you create another.`,
     );
   }
+  return count;
 }
 
 /**
@@ -51,7 +56,8 @@ export async function assertParticipationQuota(
 const MAX_TAGS_PER_SPACE = 10;
 
 /**
- * @param added number of tags that the transaction will add
+ * @param added      number of tags that the transaction will add
+ * @param spaceCount number of the caller's spaces, if it is known
  * @throws DomainError `quota_exceeded` if the caller's spaces have too many tags, or would then
  */
 export async function assertTagQuota(
@@ -59,10 +65,12 @@ export async function assertTagQuota(
   { maxTags }: Pick<Quotas, 'maxTags'>,
   { userPk }: Caller,
   added = 0,
+  spaceCount?: number,
 ): Promise<void> {
   const spaces = sql`FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')}`;
   const limit = Math.floor((maxTags - added) / MAX_TAGS_PER_SPACE) + 1;
-  if (added <= maxTags && (await countUpTo(trx, limit, spaces)) < limit) return;
+  const count = async () => spaceCount ?? (await countUpTo(trx, limit, spaces));
+  if (added <= maxTags && (await count()) < limit) return;
   const tags = sql`FROM spaces JOIN space_tags ON space_tags.space_pk = spaces.pk
     WHERE spaces.creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')}`;
   const max = maxTags - added;

@@ -47,10 +47,10 @@ export async function createSpace(
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, space.space_id);
     await countAction(trx, quotas, caller.userPk, 'space');
-    await assertSpaceQuota(trx, quotas, caller);
+    const spaceCount = await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
     // Before the tags are added. On PostgreSQL, reading new rows conflicts with other creations.
-    if (tags.length > 0) await assertTagQuota(trx, quotas, caller, tags.length);
+    if (tags.length > 0) await assertTagQuota(trx, quotas, caller, tags.length, spaceCount);
     const creator = await trx
       .selectFrom('users')
       .select(['user_id', 'username', 'avatar'])
