@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Server } from 'node:net';
-import Fastify from 'fastify';
-import { expect, test } from 'vitest';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { expect, test, vi } from 'vitest';
 import type { Caller } from '../../server/auth/sessions.ts';
 import { limitPerIteration } from '../../server/http/iterations.ts';
 
@@ -53,4 +53,41 @@ test.each([
   const handled = await sendTogether([...Array(20).fill(sender), 'bob']);
   expect(handled).toHaveLength(21);
   expect(handled.slice(0, 5)).toContain('bob');
+});
+
+/** Returns a function that calls the hook for a request of an account, and resolves when the request begins. */
+function openHook() {
+  const hook = limitPerIteration();
+  return (userId: string, isAborted = false): Promise<unknown> => {
+    const request = { caller: { userId } } as FastifyRequest;
+    const reply = { raw: { closed: isAborted } } as FastifyReply;
+    return hook.call({} as FastifyInstance, request, reply);
+  };
+}
+
+test('Requests that wait for a second are rejected, and those that follow begin', async () => {
+  const begin = openHook();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const begun = [begin('ann'), begin('ann')];
+    const late = expect(Promise.allSettled([begin('ann'), begin('ann')])).resolves.toEqual(
+      Array(2).fill({
+        status: 'rejected',
+        reason: expect.objectContaining({ code: 'unavailable' }),
+      }),
+    );
+    // Before the next iteration of the event loop.
+    vi.advanceTimersByTime(1_000);
+    await Promise.all([...begun, late, begin('ann'), begin('ann'), begin('ann')]);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('Requests whose clients disconnect while they wait do not begin', async () => {
+  const begin = openHook();
+  const begun = [begin('ann'), begin('ann')];
+  const aborted = expect(begin('ann', true)).rejects.toMatchObject({ code: 'unavailable' });
+  await Promise.all([...begun, aborted, begin('ann')]);
 });

@@ -18,6 +18,9 @@ import type { Trial } from './trial.ts';
 const WRITERS = 8;
 const READERS = 20;
 
+/** The share of messages that their authors delete at once. */
+const DELETED_SHARE = 0.3;
+
 /** The clocks of the machines differ from the real time by up to this. */
 const MAX_CLOCK_ERROR_MS = 10_000;
 
@@ -25,7 +28,7 @@ const MAX_CATCH_UP_MS = 120_000;
 
 export const following: Trial = {
   promise:
-    'Readers who follow a space get every message once, in the order of the list, while servers with different clocks are killed.',
+    'Readers who follow a space get every message once, in the order of the list, and every deletion, while servers with different clocks are killed.',
   runsOnPostgresql: true,
   async run(scale) {
     const [messages, kills] = scale === 'full' ? [10_000, 20] : [400, 2];
@@ -70,11 +73,16 @@ export const following: Trial = {
       const readers = seen.map(async (ids, i) => {
         const client = anyServer(i % 2 ? creator.token : undefined);
         const updates = followMessages({ space_id, after, client, signal: stopping.signal });
-        for await (const { items } of updates) ids.push(...items.map((item) => item.message_id));
+        for await (const { items, deleted_message_ids } of updates) {
+          ids.push(...items.map((item) => item.message_id));
+          for (const id of deleted_message_ids)
+            if (ids.includes(id)) ids.splice(ids.indexOf(id), 1);
+        }
       });
       const reading = Promise.allSettled(readers);
 
       const acknowledged: string[] = [];
+      const deleted = new Set<string>();
       let attempts = 0;
       const writing = users.map(async ({ token }) => {
         const client = anyServer(token);
@@ -84,8 +92,15 @@ export const following: Trial = {
           const { data } = await api
             .sendMessage({ client, body })
             .catch(() => ({ data: undefined }));
-          if (data) acknowledged.push(data.message_id);
-          else await sleep(100);
+          if (!data) {
+            await sleep(100);
+            continue;
+          }
+          acknowledged.push(data.message_id);
+          if (Math.random() > DELETED_SHARE) continue;
+          deleted.add(data.message_id);
+          // Otherwise, it may be deleted or not.
+          await api.deleteMessage({ client, path: data }).catch(() => {});
         }
       });
       for (let i = 1; i <= kills; i += 1) {
@@ -105,7 +120,8 @@ export const following: Trial = {
       for await (const page of list) listed.push(...page);
       const expected = listed.map(({ message_id }) => message_id).reverse();
       const deadline = performance.now() + MAX_CATCH_UP_MS;
-      while (seen.some((ids) => ids.at(-1) !== expected.at(-1)) && performance.now() < deadline) {
+      const isBehind = (ids: readonly string[]) => ids.join() !== expected.join();
+      while (seen.some(isBehind) && performance.now() < deadline) {
         await sleep(100);
       }
       const catchUpMs = Math.round(performance.now() - writtenAt);
@@ -113,8 +129,9 @@ export const following: Trial = {
       await reading;
       for (const ids of seen) assert.deepEqual(ids, expected);
       const stored = new Set(expected);
-      assert(acknowledged.every((id) => stored.has(id)));
-      return `${kills} kills; ${WRITERS} writers sent ${acknowledged.length} messages, and ${expected.length - acknowledged.length} without a response; each of ${READERS} readers got all of them once, the last one within ${catchUpMs} ms`;
+      assert(acknowledged.every((id) => stored.has(id) || deleted.has(id)));
+      for (const id of acknowledged) stored.delete(id);
+      return `${kills} kills; ${WRITERS} writers sent ${acknowledged.length} messages, and ${stored.size} without a response, and deleted ${deleted.size}; each of ${READERS} readers got all of them once, the last one within ${catchUpMs} ms`;
     } finally {
       for (const server of servers) await server[Symbol.asyncDispose]();
       await rm(dataDir, { recursive: true });

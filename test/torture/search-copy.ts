@@ -25,6 +25,7 @@ import {
   type Send,
 } from './search-copy/searches.ts';
 import { checkWalks } from './search-copy/walks.ts';
+import { runTogether } from './together.ts';
 import type { Trial } from './trial.ts';
 
 const run = promisify(execFile);
@@ -223,14 +224,9 @@ async function checkKills(
         }
       }
     })();
-    const results = await Promise.allSettled([
-      killing.finally(() => {
-        isDone = true;
-      }),
-      checking,
-      losing,
-    ]);
-    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    await runTogether([killing, checking, losing], () => {
+      isDone = true;
+    });
     const checked = await checking;
     searches += checked.searches;
     changes += checked.changes;
@@ -256,6 +252,7 @@ async function checkKills(
   const { ready, unavailable, wrong } = await readiness.stop();
   assert.deepEqual(wrong, []);
   assert(unavailable > 0);
+  assert(searches > 0, 'no search succeeded beside the kills');
   const all = counts.servers + counts.starts + counts.workers;
   return `${all} kills of servers (${counts.workers} of one worker, ${counts.starts} during a start, ${counts.builds} with a damaged copy) and ${counts.backends} of PostgreSQL beside ${searches} searches and ${changes} changes, 0 differences; ${counts.comparisons} copies equal the database, ready within ${Math.round(slowestMs)} ms after each round; /readyz returned 200 ${ready} times and 503 ${unavailable} times`;
 }

@@ -7,20 +7,18 @@ import {
   prepareCopy,
 } from '../../../server/database/postgresql/search-copy/copy-file.ts';
 
-test('Processes that find a damaged copy of the search index at the same time create one together', async () => {
+test('Of two processes that find a damaged copy of the search index, one replaces it, and both use its successor', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'space-service-copy-file-'));
   await writeFile(join(folder, 'damaged.sqlite'), 'damaged');
-  const created: (string | undefined)[] = [];
-  const prepare = async (onReplace: () => void) => {
-    await prepareCopy(folder, 1, onReplace);
-    created.push(findCopy(folder));
-  };
-  let second: Promise<void> | undefined;
-  await prepare(() => {
-    second = prepare(() => {});
+  const replaced: string[] = [];
+  let other: Promise<void> | undefined;
+  await prepareCopy(folder, 1, () => {
+    replaced.push('by the first');
+    other = prepareCopy(folder, 1, () => replaced.push('by the other'));
   });
-  await second;
-  expect(created).toEqual([expect.stringContaining('.sqlite'), created[0]]);
-  expect(findCopy(folder)).toBe(created[0]);
+  const created = findCopy(folder);
+  await other;
+  expect(replaced).toEqual(['by the first']);
+  expect(findCopy(folder)).toBe(created);
   await rm(folder, { recursive: true });
 });

@@ -7,6 +7,7 @@ import { transact } from '../../../server/database/transaction.ts';
 import { indexSpaces } from '../../../server/search/documents.ts';
 import type { TestUser } from '../../support/client.ts';
 import { draw } from '../drawing.ts';
+import { runTogether } from '../together.ts';
 
 const WRITERS = 8;
 const READERS = 4;
@@ -137,14 +138,11 @@ export async function checkSearches(
     }
   };
 
-  const end = <T>(work: Promise<T>) =>
-    work.finally(() => {
-      isDone = true;
-    });
-  const reading = end(Promise.all(Array.from({ length: READERS }, (_, i) => read(i))));
-  const writing = Array.from({ length: WRITERS }, (_, i) => end(write(i)));
-  const results = await Promise.allSettled([reading, ...writing]);
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  const reading = Promise.all(Array.from({ length: READERS }, (_, i) => read(i)));
+  const writing = Array.from({ length: WRITERS }, (_, i) => write(i));
+  await runTogether([reading, ...writing], () => {
+    isDone = true;
+  });
   return counts;
 }
 

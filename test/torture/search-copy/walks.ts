@@ -7,6 +7,7 @@ import type { TestUser } from '../../support/client.ts';
 import { itemsOf, nextPage } from '../../support/pages.ts';
 import { createSpace, joinSpace, leaveSpace } from '../../support/spaces.ts';
 import { draw } from '../drawing.ts';
+import { runTogether } from '../together.ts';
 import type { Send } from './searches.ts';
 
 const SPACES = 60;
@@ -116,15 +117,9 @@ export async function checkWalks(
     }
   };
 
-  const end = <T>(work: Promise<T>) =>
-    work.finally(() => {
-      isDone = true;
-    });
-  const results = await Promise.allSettled([
-    end(Promise.all(Array.from({ length: walkers }, walk))),
-    end(edit()),
-    end(suspend()),
-  ]);
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  const walking = Promise.all(Array.from({ length: walkers }, walk));
+  await runTogether([walking, edit(), suspend()], () => {
+    isDone = true;
+  });
   return counts;
 }
