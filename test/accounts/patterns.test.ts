@@ -139,11 +139,14 @@ describe.each(texts)('The pattern of %s', (_, schema, rule, unmatched) => {
     expect(new Set(rejected).size, 'different rejected texts').toBeGreaterThan(100);
   });
 
-  test('matches every character that the server accepts, at each position', () => {
+  // Three letters with one of these ends are accepted, except as a cursor, which is encrypted.
+  const end = ['', '@example.com', ' and more'].find((each) => isAccepted(rule, `aaa${each}`));
+  test.skipIf(end === undefined)('matches every accepted character at each position', () => {
     const wrong: string[] = [];
     for (let code = 0; code <= 0xffff; code += 1) {
       const character = String.fromCharCode(code);
-      for (const text of [`${character}aa`, `a${character}a`, `aa${character}`]) {
+      for (const start of [`${character}aa`, `a${character}a`, `aa${character}`]) {
+        const text = start + end;
         // The rule last, because it is much slower than the pattern.
         if (matches(text).includes(false) && isAccepted(rule, text)) wrong.push(text);
       }

@@ -37,6 +37,17 @@ const user = fc.nat({ max: USERS - 1 });
 /** Selects an existing space: its index modulo the number of spaces. */
 const choice = fc.nat({ max: 999 });
 
+const changedFields = {
+  title: words(4).map((text) => text || 'renamed'),
+  description: words(8),
+  visibility: fc.constantFrom('public' as const, 'private' as const),
+  tags: fc.array(fc.constantFrom('tea', 'C#', 'a/b', 'new'), { maxLength: 4 }),
+};
+/** Changes that leave the rest of a space as it is, so that nothing else updates its index. */
+const oneField = (['title', 'description', 'visibility', 'tags'] as const).map((name) =>
+  fc.record({ [name]: changedFields[name] }),
+);
+
 const operation = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('create' as const), user, space }) },
   {
@@ -44,15 +55,7 @@ const operation = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('change' as const),
       choice,
-      space: fc.record(
-        {
-          title: words(4).map((text) => text || 'renamed'),
-          description: words(8),
-          visibility: fc.constantFrom('public' as const, 'private' as const),
-          tags: fc.array(fc.constantFrom('tea', 'C#', 'a/b', 'new'), { maxLength: 4 }),
-        },
-        { requiredKeys: [] },
-      ),
+      space: fc.oneof(fc.record(changedFields, { requiredKeys: [] }), ...oneField),
     }),
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('join' as const), user, choice }) },
@@ -60,11 +63,12 @@ const operation = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), choice }) },
 );
 
-describe.each([1, 2])('The search index after 150 random operations (seed %i)', (seed) => {
+describe('The search index after 150 random operations', () => {
   test('matches a full rebuild', async () => {
     await using app = await startApp();
     const users = await Promise.all(Array.from({ length: USERS }, () => app.register()));
-    const operations = fc.sample(operation, { seed, numRuns: 150 });
+    // With this seed, the test fails if a change of tags, or leaving a space, does not change the index.
+    const operations = fc.sample(operation, { seed: 10, numRuns: 150 });
     for (const [i, each] of operations.entries()) {
       await perform(app, users, each);
       if (i % 50 === 49) {
@@ -115,7 +119,7 @@ describe('A search index of an older version', () => {
     {
       await using app = await startApp(settings);
       const users = await Promise.all(Array.from({ length: USERS }, () => app.register()));
-      for (const each of fc.sample(operation, { seed: 3, numRuns: 120 })) {
+      for (const each of fc.sample(operation, { seed: 3, numRuns: 80 })) {
         await perform(app, users, each);
       }
       before = await readResults(app);

@@ -10,7 +10,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { TIME_LIMITS, type TimeLimits } from '../../server/http/time-limits.ts';
 import { registerWith, type TestUser } from './client.ts';
 import { validatedFetch } from './contract.ts';
-import { createTestDatabase } from './databases.ts';
+import { createTestDatabase, writeEmptyDatabase } from './databases.ts';
 import { INSTANCE } from './metrics.ts';
 import { freePort } from './ports.ts';
 import { errorLog } from './recent.ts';
@@ -71,6 +71,7 @@ export async function startApp(
     ...(sharesDataOf && dataSettings(sharesDataOf)),
     ...settings,
   });
+  if (!config.databaseUrl && config.dataDir === dataDir) await writeEmptyDatabase(dataDir);
   const opened = started.use(await openContext(config, log, { runsMaintenance }));
   const context = { ...opened, engine: engine(opened.engine) };
   // Load shedding has its own tests. Here, it would make tests fail on a busy machine.
