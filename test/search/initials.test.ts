@@ -16,6 +16,8 @@ const TEXTS = [
   ['i18n', 'Internationalization for apps'],
   ['Was', 'Walk and see'],
   ['Wasted', 'was wide and slow'],
+  ['Harness', 'The test harness engine'],
+  ['Engine', 'Runs the test harness engine'],
   ['Pets', 'cat: care and training'],
   ['Cat', 'care and training'],
   ...Array.from({ length: 48 }, (_, i) => [`Cat ${i}`, '']),
@@ -60,6 +62,10 @@ test('finds the initials of adjacent words', async () => {
 test('finds the word that a number abbreviates, and vice versa', async () => {
   expect(await initials('i18n')).toEqual([[['i18n', 'internationalization'], []]]);
   expect(await initials('internationalization')).toEqual([[['internationalization'], ['i18n']]]);
+});
+
+test('finds no stop word for adjacent words', async () => {
+  expect(await initials('test', 'harness', 'engine')).toBeUndefined();
 });
 
 test('finds no meaning of stop words, nor one that less than 5% of the spaces have', async () => {

@@ -54,7 +54,7 @@ export async function withInitials(
   }
   for (const { from, group, short } of groupsOf(texts)) {
     if (lookups === MAX_LOOKUPS) break;
-    if (documentsWith(search.dictionary, short) === 0) continue;
+    if (isStopWord(short) || documentsWith(search.dictionary, short) === 0) continue;
     lookups += 1;
     if (!(await isAbbreviated(search, group, short, budget))) continue;
     const [all, forms] = words[from] as Alternative;
