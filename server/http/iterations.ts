@@ -2,6 +2,7 @@ import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { overloaded } from '../system/concurrency.ts';
 import { readSender } from './client-key.ts';
 import { waitForTurn } from './turns.ts';
+import { mayWaitForMessages } from './waits.ts';
 
 /** Number of requests that a sender begins in one iteration of the event loop. Further ones begin in the next. */
 const MAX_BEGUN = 2;
@@ -23,7 +24,7 @@ interface Requests {
  * have any number of requests that wait for messages or PostgreSQL.
  *
  * The event loop is not late while requests wait here, so `shedLoad` does not notice a sender with too many. Those that
- * have waited for up to a second are rejected with DomainError `unavailable`.
+ * have waited for up to a second are rejected with DomainError `unavailable`, unless they may wait for messages.
  */
 export function limitPerIteration(): onRequestAsyncHookHandler {
   const senders = new Map<string, Requests>();
@@ -52,7 +53,8 @@ export function limitPerIteration(): onRequestAsyncHookHandler {
       return;
     }
     // Random, so that requests that have arrived together are not rejected together, which would delay others.
-    await waitForTurn(requests.waiting, MAX_WAIT_MS * (0.5 + Math.random() / 2));
+    const maxMs = MAX_WAIT_MS * (0.5 + Math.random() / 2);
+    await waitForTurn(requests.waiting, mayWaitForMessages(request) ? null : maxMs);
     // The client has disconnected.
     if (response.closed) throw overloaded();
   };

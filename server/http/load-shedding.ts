@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Engine } from '../database/engine.ts';
 import { overloaded } from '../system/concurrency.ts';
 import type { TimeLimits } from './time-limits.ts';
+import { mayWaitForMessages } from './waits.ts';
 
 /** Small, because a request such as a search has several queries, and each waits behind those of other requests. */
 const MAX_WAITING_QUERIES = 50;
@@ -19,8 +20,7 @@ const MAX_DELAY_INTERVAL_MS = 1_000;
  * to the database, so that the server can catch up.
  *
  * A single delay is not overload: after a short pause of the machine, the server can process all waiting requests.
- * Routes with `isExemptFromLoadShedding` always respond. So do requests that wait for messages: a message makes all
- * readers of a space send their next request, and these requests share queries.
+ * Routes with `isExemptFromLoadShedding` always respond. So do requests that may wait for messages.
  */
 export function shedLoad(
   app: FastifyInstance,
@@ -41,10 +41,8 @@ export function shedLoad(
     }, TICK_INTERVAL_MS).unref();
     app.server.once('close', () => clearInterval(timer));
   });
-  app.addHook('onRequest', async ({ routeOptions: { config }, query }) => {
-    if (config.isExemptFromLoadShedding) return;
-    const { wait } = query as { wait?: unknown };
-    if (config.operation?.operationId === 'listMessages' && wait !== undefined) return;
+  app.addHook('onRequest', async (request) => {
+    if (request.routeOptions.config.isExemptFromLoadShedding || mayWaitForMessages(request)) return;
     if (engine.activity().waitingQueries > MAX_WAITING_QUERIES) throw overloaded();
     const wasLateBefore = lastTick - lastLateTick < MAX_DELAY_INTERVAL_MS;
     if (wasLateBefore && isLate(performance.now())) throw overloaded();

@@ -62,11 +62,13 @@ export function limitPerAccount(
 
 /**
  * Waits until its turn has come: until a function that this adds to `waiting` is called, after its removal from there.
+ * @param maxMs null for no limit
  * @throws DomainError `unavailable` if it is still there after `maxMs`
  */
-export async function waitForTurn(waiting: Set<() => void>, maxMs: number): Promise<void> {
+export async function waitForTurn(waiting: Set<() => void>, maxMs: number | null): Promise<void> {
   const turn = Promise.withResolvers<void>();
   waiting.add(turn.resolve);
+  if (maxMs === null) return turn.promise;
   const deadline = setTimeout(() => {
     if (waiting.delete(turn.resolve)) turn.reject(overloaded());
   }, maxMs).unref();

@@ -51,6 +51,16 @@ export function limitWaits(
   };
 }
 
+/**
+ * Whether a request may wait for messages. A message makes all readers of a space send their next request at the same
+ * time, and these requests share queries. So they are never rejected as an overload.
+ */
+export function mayWaitForMessages({ routeOptions, query }: FastifyRequest): boolean {
+  const { operation } = routeOptions.config;
+  const { wait } = query as { wait?: unknown };
+  return operation?.operationId === 'listMessages' && wait !== undefined;
+}
+
 function limitsOf(request: FastifyRequest): [key: string, limit: number][] {
   const { client, network } = readSender(request);
   const { caller } = request;

@@ -58,10 +58,12 @@ test.each([
 /** Returns a function that calls the hook for a request of an account, and resolves when the request begins. */
 function openHook() {
   const hook = limitPerIteration();
-  return (userId: string, isAborted = false): Promise<unknown> => {
-    const request = { caller: { userId } } as FastifyRequest;
+  return (userId: string, { isAborted = false, wait = '' } = {}): Promise<unknown> => {
+    const config = { operation: { operationId: wait ? 'listMessages' : 'getProfile' } };
+    const query = wait ? { wait } : {};
+    const request = { caller: { userId }, routeOptions: { config }, query };
     const reply = { raw: { closed: isAborted } } as FastifyReply;
-    return hook.call({} as FastifyInstance, request, reply);
+    return hook.call({} as FastifyInstance, request as unknown as FastifyRequest, reply);
   };
 }
 
@@ -85,9 +87,23 @@ test('Requests that wait for a second are rejected, and those that follow begin'
   }
 });
 
+test('Requests that may wait for messages are not rejected', async () => {
+  const begin = openHook();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const begun = [begin('ann'), begin('ann'), begin('ann', { wait: '25' })];
+    vi.advanceTimersByTime(1_000);
+    await Promise.all(begun);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('Requests whose clients disconnect while they wait do not begin', async () => {
   const begin = openHook();
   const begun = [begin('ann'), begin('ann')];
-  const aborted = expect(begin('ann', true)).rejects.toMatchObject({ code: 'unavailable' });
+  const aborted = expect(begin('ann', { isAborted: true })).rejects.toMatchObject({
+    code: 'unavailable',
+  });
   await Promise.all([...begun, aborted, begin('ann')]);
 });
