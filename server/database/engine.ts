@@ -16,6 +16,12 @@ export interface Engine {
    * transaction that deletes an account.
    */
   requestPurge(trx: DatabaseTransaction): Promise<void>;
+  /**
+   * If there are no spaces, drops indexes that an import does not need, because building them at its end is many times
+   * as fast as adding rows to them. Not on a database server, where readers would wait.
+   * @returns a function that builds them. Call it in the same transaction.
+   */
+  dropIndexes?(trx: DatabaseTransaction): Promise<() => Promise<void>>;
   /** Acquires the write lock until the transaction ends. Must be the first call of every transaction that writes. */
   lockForWriting(trx: DatabaseTransaction, mode: WriteLockMode): Promise<void>;
   /**

@@ -68,11 +68,13 @@ export async function importRecords(
     // The rows of accounts and spaces that were deleted while the import waited for its first line.
     while (await eraseBatch(engine, trx));
     const existing = options.onlyNew ? await lastKeys(trx) : NOTHING_EXISTING;
+    const buildIndexes = await engine.dropIndexes?.(trx);
     await addBatches({ engine, trx, report, existing }, first, batches, options);
     await updateParticipantCounts(trx);
     const spaces = await indexQueuedSpaces(engine, trx);
     if (spaces >= MIN_SPACES_TO_OPTIMIZE && !engine.searchIndex.record)
       await engine.wordIndex.optimize(trx);
+    await buildIndexes?.();
   });
   // Only a warning, because the import is committed, and the maintenance of a server also refreshes the dictionary.
   if (engine.searchIndex.record) return report;

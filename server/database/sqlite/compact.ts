@@ -16,7 +16,8 @@ const LOCK_RETRY_INTERVAL_MS = 5;
 export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS): Promise<void> {
   let sqlite: Sqlite.Database | undefined;
   try {
-    sqlite = openFile(file);
+    // `VACUUM` writes a temporary file that is as large as the database.
+    sqlite = openFile(file, true);
     const isDone =
       (await vacuum(sqlite, AbortSignal.timeout(lockTimeoutMs))) &&
       (await truncateWal(sqlite, AbortSignal.timeout(lockTimeoutMs)));
@@ -38,8 +39,6 @@ export async function compactFile(file: string, lockTimeoutMs = LOCK_TIMEOUT_MS)
  * @returns whether the file was rewritten; false if `signal` was aborted
  */
 async function vacuum(sqlite: Sqlite.Database, signal: AbortSignal): Promise<boolean> {
-  // `openFile` sets MEMORY, but this temporary file is as large as the database.
-  sqlite.pragma('temp_store = FILE');
   while (!signal.aborted) {
     try {
       sqlite.exec('VACUUM');

@@ -17,9 +17,15 @@ import { type Meter, Mutex, startMeter } from './waiting.ts';
 /**
  * Connects Kysely to a SQLite file.
  * @param stopSignal once it is aborted, writes no longer wait for other processes
+ * @param temporaryFiles see `openFile`; for writes and read-write transactions
  */
-export function connect(file: string, meter?: Meter, stopSignal?: AbortSignal): Database {
-  return new Kysely<Schema>({ dialect: sqliteDialect(file, meter, stopSignal) });
+export function connect(
+  file: string,
+  meter?: Meter,
+  stopSignal?: AbortSignal,
+  temporaryFiles?: boolean,
+): Database {
+  return new Kysely<Schema>({ dialect: sqliteDialect(file, meter, stopSignal, temporaryFiles) });
 }
 
 /**
@@ -33,10 +39,11 @@ export function sqliteDialect(
   file: string,
   meter: Meter = startMeter(),
   stopSignal?: AbortSignal,
+  temporaryFiles = false,
 ): Dialect {
   return {
     createAdapter: () => new ConcurrentSqliteAdapter(),
-    createDriver: () => new SqliteDriver(file, meter, stopSignal),
+    createDriver: () => new SqliteDriver(file, meter, stopSignal, temporaryFiles),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -58,12 +65,19 @@ class SqliteDriver implements Driver {
   readonly #file: string;
   readonly #meter: Meter;
   readonly #stopSignal: AbortSignal | undefined;
+  readonly #temporaryFiles: boolean;
   #shared: SharedResources | undefined;
 
-  constructor(file: string, meter: Meter, stopSignal: AbortSignal | undefined) {
+  constructor(
+    file: string,
+    meter: Meter,
+    stopSignal: AbortSignal | undefined,
+    temporaryFiles: boolean,
+  ) {
     this.#file = file;
     this.#meter = meter;
     this.#stopSignal = stopSignal;
+    this.#temporaryFiles = temporaryFiles;
   }
 
   async init(): Promise<void> {
@@ -71,7 +85,7 @@ class SqliteDriver implements Driver {
     const meter = this.#meter;
     this.#shared = {
       file,
-      writer: new SqliteHandle(file, 'read write', meter),
+      writer: new SqliteHandle(file, 'read write', meter, this.#temporaryFiles),
       writeMutex: new Mutex(meter),
       reader: new SqliteHandle(file, 'read only', meter),
       idleReaders: [],

@@ -9,6 +9,7 @@ import { removeCopyMark } from './copy-mark.ts';
 import { connect } from './dialect.ts';
 import { busyError, explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
 import { nextEventMs } from './event-clock.ts';
+import { dropIndexes } from './indexes.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
 import { sqliteSearchIndex } from './search-index.ts';
@@ -24,7 +25,7 @@ export async function openSqlite(
   { purpose = 'service', runsMaintenance = true, tasksModule, prepare, stopDeadline }: OpenOptions,
 ): Promise<Engine> {
   const meter = startMeter();
-  const db = connect(file, meter, stopDeadline?.signal);
+  const db = connect(file, meter, stopDeadline?.signal, purpose === 'import');
   try {
     // First, because it throws for files that must not be migrated.
     const isCurrent = isMigrated(file);
@@ -97,6 +98,7 @@ export function createEngine(
         .execute();
     },
     nextEventMs,
+    dropIndexes,
     announceEvent: (spaceId) => void events.emit('event', spaceId),
     onEvent: (listener) => void events.on('event', listener),
     isUniqueViolation,

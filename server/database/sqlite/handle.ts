@@ -13,8 +13,8 @@ export class SqliteHandle {
   readonly #statements: LRUCache<string, Sqlite.Statement>;
   readonly #meter: Meter;
 
-  constructor(file: string, accessMode: AccessMode, meter: Meter) {
-    this.#sqlite = openFile(file);
+  constructor(file: string, accessMode: AccessMode, meter: Meter, temporaryFiles = false) {
+    this.#sqlite = openFile(file, temporaryFiles);
     if (accessMode === 'read only') this.#sqlite.pragma('query_only = ON');
     this.#statements = new LRUCache<string, Sqlite.Statement>({
       max: MAX_STATEMENTS,

@@ -29,9 +29,10 @@ export function withPlainConnection<T>(file: string, work: (sqlite: Sqlite.Datab
  * Opens a database file for reading and writing. Creates it if it is missing. Commits are durable, and deleted content
  * is overwritten with zeros. Statements fail immediately if the file is locked, because waiting inside SQLite would
  * block the event loop.
+ * @param temporaryFiles whether SQLite sorts in files instead of memory. The index of a million rows fills the memory.
  * @throws SqliteError if the file cannot be opened
  */
-export function openFile(file: string): Sqlite.Database {
+export function openFile(file: string, temporaryFiles = false): Sqlite.Database {
   using opened = new DisposableStack();
   const sqlite = opened.adopt(new Sqlite(file, { timeout: OPEN_TIMEOUT_MS }), (db) => db.close());
   const version = sqlite.prepare('SELECT sqlite_version()').pluck().get() as string;
@@ -45,7 +46,7 @@ export function openFile(file: string): Sqlite.Database {
   sqlite.pragma('foreign_keys = ON');
   sqlite.pragma('secure_delete = ON');
   sqlite.pragma(`cache_size = -${CACHE_KIB}`);
-  sqlite.pragma('temp_store = MEMORY');
+  sqlite.pragma(`temp_store = ${temporaryFiles ? 'FILE' : 'MEMORY'}`);
   sqlite.pragma(`wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES}`);
   // Last, because creating the file and changing its journal mode still need the timeout.
   sqlite.pragma('busy_timeout = 0');
