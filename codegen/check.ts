@@ -13,7 +13,6 @@ async function runParts(): Promise<void> {
     const child = spawn(`${script} 2>&1`, {
       shell: true,
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
     });
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
     process.stdout.write(output);
