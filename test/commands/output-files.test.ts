@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import {
+  cp,
   link,
   mkdir,
   mkdtemp,
@@ -13,19 +14,26 @@ import {
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ada } from '../import-export/records.ts';
 import { startApp } from '../support/app.ts';
 import { runCommand } from '../support/commands.ts';
 import { databaseFile } from '../support/integrity.ts';
 import { toNdjson } from '../support/ndjson.ts';
 
+let imported: string;
+beforeAll(async () => {
+  imported = await mkdtemp(join(tmpdir(), 'imported-'));
+  await runCommand('import', ['-'], { DATA_DIR: imported }, toNdjson([ada]));
+});
+afterAll(() => rm(imported, { recursive: true }));
+
 let folder: string;
 let DATA_DIR: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'output-files-'));
   DATA_DIR = join(folder, 'data');
-  await runCommand('import', ['-'], { DATA_DIR }, toNdjson([ada]));
+  await cp(imported, DATA_DIR, { recursive: true });
 });
 afterEach(() => rm(folder, { recursive: true }));
 
