@@ -6,8 +6,8 @@ export const shared = {
   // Files share a process and its modules, because loading the modules takes longer than most files.
   isolate: false,
   execArgv: PRELOAD_CACHE,
-  // Tests often wait for timers and processes, so two files run at once even on two processors.
-  maxWorkers: Math.max(2, availableParallelism() - 1),
+  // One more than processors, because tests often wait for timers and processes.
+  maxWorkers: availableParallelism() + 1,
   // For slow and busy machines.
   testTimeout: 120_000,
   hookTimeout: 120_000,
