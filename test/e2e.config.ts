@@ -5,8 +5,6 @@ import { shared } from './support/vitest-options.ts';
 export default defineConfig({
   test: {
     ...shared,
-    // Each file mostly waits for other processes.
-    maxWorkers: shared.maxWorkers + 1,
     include: ['test/**/*.e2e.test.ts'],
     setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },

@@ -11,7 +11,7 @@ const MAX_WAIT_MS = 5_000;
 interface Requests {
   running: number;
   /** Functions that begin the waiting requests, in the order of their arrival. */
-  waiting: Set<() => void>;
+  waiting: (() => void)[];
 }
 
 /**
@@ -29,23 +29,35 @@ export function limitPerAccount(
 ): (handler: RouteHandlerMethod) => RouteHandlerMethod {
   const accounts = new Map<string, Requests>();
 
+  async function waitForTurn({ waiting }: Requests): Promise<void> {
+    const turn = Promise.withResolvers<void>();
+    waiting.push(turn.resolve);
+    const deadline = setTimeout(() => {
+      const index = waiting.indexOf(turn.resolve);
+      // Otherwise, the turn has come.
+      if (index === -1) return;
+      waiting.splice(index, 1);
+      turn.reject(overloaded());
+    }, MAX_WAIT_MS).unref();
+    await turn.promise;
+    clearTimeout(deadline);
+  }
+
   function endTurn(userId: string, requests: Requests): void {
     // The next request takes over the turn. Requests of others run first.
-    const [next] = requests.waiting;
-    if (next) {
-      requests.waiting.delete(next);
-      setImmediate(next);
-    } else requests.running -= 1;
+    const next = requests.waiting.shift();
+    if (next) setImmediate(next);
+    else requests.running -= 1;
     if (requests.running === 0) accounts.delete(userId);
   }
 
   return (handler) =>
     async function (request, reply) {
       const caller = callerOf(request);
-      const requests = accounts.get(caller.userId) ?? { running: 0, waiting: new Set() };
+      const requests = accounts.get(caller.userId) ?? { running: 0, waiting: [] };
       accounts.set(caller.userId, requests);
       const mustWait = requests.running === MAX_CONCURRENT_REQUESTS;
-      if (mustWait) await waitForTurn(requests.waiting, MAX_WAIT_MS);
+      if (mustWait) await waitForTurn(requests);
       else requests.running += 1;
       try {
         if (mustWait) {
@@ -58,20 +70,4 @@ export function limitPerAccount(
         endTurn(caller.userId, requests);
       }
     };
-}
-
-/**
- * Waits until its turn has come: until a function that this adds to `waiting` is called, after its removal from there.
- * @param maxMs null for no limit
- * @throws DomainError `unavailable` if it is still there after `maxMs`
- */
-export async function waitForTurn(waiting: Set<() => void>, maxMs: number | null): Promise<void> {
-  const turn = Promise.withResolvers<void>();
-  waiting.add(turn.resolve);
-  if (maxMs === null) return turn.promise;
-  const deadline = setTimeout(() => {
-    if (waiting.delete(turn.resolve)) turn.reject(overloaded());
-  }, maxMs).unref();
-  await turn.promise;
-  clearTimeout(deadline);
 }

@@ -5,8 +5,12 @@ import { register } from '../support/client.ts';
 import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
-/** A page of the longest messages has about 600 kB, so one response of each connection makes 150 MB. */
-const CONNECTIONS = 250;
+/**
+ * A page of the longest messages has 800 kB, so one response of each connection makes 80 MB, and the limit is 64 MiB.
+ * With more connections, some requests would be rejected because too many of this sender wait.
+ */
+const CONNECTIONS = 100;
+const MIN_CLOSED = 10;
 const REQUESTS_PER_CONNECTION = 16;
 const MESSAGES_PER_PAGE = 100;
 
@@ -15,7 +19,7 @@ async function fillPage({ url }: Server): Promise<string> {
   const author = await register(url, 'ada');
   const space = await createSpace(author);
   for (let i = 0; i < MESSAGES_PER_PAGE; i += 1) {
-    await sendMessage(author, space, '茶'.repeat(2_000));
+    await sendMessage(author, space, '🍵'.repeat(2_000));
   }
   return `/api/messages?space_id=${space.space_id}&limit=${MESSAGES_PER_PAGE}`;
 }
@@ -41,12 +45,12 @@ test('The client with the most unsent bytes loses connections, but other slow cl
   const lengths = new Set<number>();
   for (const deadline = performance.now() + 60_000; performance.now() < deadline; ) {
     lengths.add((await (await fetch(server.url + path)).arrayBuffer()).byteLength);
-    if (closed > CONNECTIONS / 2) break;
+    if (closed >= MIN_CLOSED) break;
     await sleep(100);
     // A socket that is not read notices only when it writes that the connection is closed.
     for (const socket of sockets) socket.write('\r\n');
   }
-  expect(closed).toBeGreaterThan(CONNECTIONS / 2);
+  expect(closed).toBeGreaterThanOrEqual(MIN_CLOSED);
   expect(lengths.size).toBe(1);
   expect(server.unexpectedOutput()).toBe('');
 
