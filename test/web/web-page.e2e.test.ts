@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMock } from '../../mock/server.ts';
 import { componentSchema, findOperation, operations } from '../../server/contract.ts';
@@ -1015,9 +1015,8 @@ async function openSite(serviceUrl: string, port?: number): Promise<HttpServer> 
 
 /** Opens the page in a browser of its own, without the session of another one. */
 async function open(address: string): Promise<Page> {
-  const context: BrowserContext = await browser.newContext();
-  const page = await context.newPage();
-  page.on('close', () => void context.close());
+  // Closing a page that was opened in this way closes its context, too.
+  const page = await browser.newPage();
   page.on('request', (request) => {
     const operation = findOperation(request.method(), new URL(request.url()).pathname);
     if (operation) calledOperations.add(operation.operationId);
