@@ -34,7 +34,9 @@ if (known.includes(folder)) {
   console.error(`The first argument is the folder: npm run build -- dist ${folder}`);
   process.exit(1);
 }
-const compiler = fileURLToPath(import.meta.resolve('typescript/bin/tsc'));
+const compiler = fileURLToPath(
+  new URL('bin/tsc', import.meta.resolve('@typescript/native/package.json')),
+);
 
 const unknown = names.filter((name) => !known.includes(name));
 if (unknown.length > 0) {

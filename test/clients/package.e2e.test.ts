@@ -33,7 +33,8 @@ import { type RunningProcess, startProcess } from '../support/processes.ts';
 const MAX_API_GZIP_BYTES = 6_000;
 
 const run = promisify(execFile);
-const tsc = 'node_modules/typescript/bin/tsc';
+/** Of TypeScript 6. The package is built with a later version. */
+const tsc = 'node_modules/typescript/bin/tsc6';
 /** Outside the repository, so that projects in it cannot use the repository's packages. */
 let folder: string;
 let tarball: string;
