@@ -3,7 +3,7 @@ import { type Changes, changes, changesByStatus } from './changes.ts';
 import { type DeclaredResponse, declaredResponses } from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
 import { exampleRequest, inputNamesOf } from './requests.ts';
-import type { Servers, World } from './world.ts';
+import { existingIds, existingItems, type Servers, type World } from './world.ts';
 
 /** Maximum number of requests to reach a rate limit. */
 const MAX_REQUESTS_TO_LIMIT = 200;
@@ -14,21 +14,7 @@ const DECIDED_BY_OPERATOR = ['login 403', 'register 403'];
 /** Responses that only a server with low quotas returns. */
 const EXCEEDS_QUOTA = ['createSpace 409', 'joinSpace 409'];
 
-/** Existing ids in a world, by the name of their parameter. */
-export const existingIds: Readonly<Record<string, (world: World) => string>> = {
-  space_id: ({ space }) => space.space_id,
-  message_id: ({ message }) => message.message_id,
-  user_id: ({ creator }) => creator.userId,
-  session_id: ({ sessionId }) => sessionId,
-};
-
-/** Existing items of lists in a world, by the name of their schema. All other lists have the spaces or their tags. */
-export const existingItems: Readonly<Record<string, (world: World) => unknown>> = {
-  Participant: ({ participant }) => participant,
-  Removal: ({ removed }) => removed,
-  SessionSummary: ({ sessionId }) => sessionId,
-  Message: ({ message }) => message,
-};
+/** The item of lists that `existingItems` does not have. */
 const existingItem = ({ space }: World) => space;
 
 /**

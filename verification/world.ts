@@ -66,6 +66,22 @@ export interface World {
   close(): Promise<void>;
 }
 
+/** Existing ids in a world, by the name of their parameter. */
+export const existingIds: Readonly<Record<string, (world: World) => string>> = {
+  space_id: ({ space }) => space.space_id,
+  message_id: ({ message }) => message.message_id,
+  user_id: ({ creator }) => creator.userId,
+  session_id: ({ sessionId }) => sessionId,
+};
+
+/** Existing items of lists in a world, by the name of their schema. All other lists have the spaces or their tags. */
+export const existingItems: Readonly<Record<string, (world: World) => unknown>> = {
+  Participant: ({ participant }) => participant,
+  Removal: ({ removed }) => removed,
+  SessionSummary: ({ sessionId }) => sessionId,
+  Message: ({ message }) => message,
+};
+
 /** The servers that receive the requests, each with its test data. */
 export interface Servers {
   /** The server under test. */

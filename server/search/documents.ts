@@ -6,15 +6,9 @@ import type { PublicSpaces } from '../database/schema.ts';
 import type { IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
 import { documentKey, spacePkOf } from './order.ts';
-import { fragmentsOf, readFragments } from './results.ts';
+import { fragmentsOf, INDEX_VERSION, RESULT_COLUMNS, readFragments } from './results.ts';
 import { currentRevision } from './revision.ts';
 import { addTagChanges, changeTagCounts, type TagCountChanges } from './tag-counts.ts';
-
-/**
- * Increase it whenever keys, the folding or splitting of words, the terms of the word index or the stored search results
- * change.
- */
-export const INDEX_VERSION = 2;
 
 /** Stands for the current value of `search_revision` in the revision of a new row. */
 export const CURRENT_REVISION = -1;
@@ -76,13 +70,11 @@ const readSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .select([
       'spaces.pk',
-      'spaces.space_id',
       'spaces.creator_pk',
-      'spaces.title',
-      'spaces.description',
       'spaces.visibility',
       'spaces.participant_count',
       'users.suspended_at',
+      ...RESULT_COLUMNS,
     ])
     .where('spaces.pk', 'in', columnOf(rows, 'pk'))
     .where(isLiveSpace('spaces.pk')),

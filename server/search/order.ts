@@ -2,7 +2,7 @@
  * All rules of the order of results: a list is a sequence of rungs (see `ladder.ts`), and within a rung, a lower rank
  * comes first. The rank of a match is its key, minus a bonus for a match of the title.
  *
- * Keys are stored. After a change of the steps, increase `INDEX_VERSION` in `documents.ts`. Ranks are in cursors. After
+ * Keys are stored. After a change of the steps, increase `INDEX_VERSION` in `results.ts`. Ranks are in cursors. After
  * a change of a bonus, increase `VERSION` in `http/cursors.ts`. The other rules affect first pages only.
  */
 

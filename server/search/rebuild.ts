@@ -2,8 +2,8 @@ import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { transactAlone } from '../database/transaction.ts';
 import { refreshDictionary } from './dictionary/dictionary.ts';
-import { INDEX_VERSION } from './documents.ts';
 import { indexQueuedSpaces } from './index-queue.ts';
+import { INDEX_VERSION } from './results.ts';
 import { updateTagKeys } from './tag-keys.ts';
 
 /**

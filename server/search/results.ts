@@ -3,6 +3,15 @@ import type { SearchResult, Tag } from '../../generated/types.gen.ts';
 import { DEFAULT_AVATAR_NAME } from '../avatars/store.ts';
 
 /**
+ * Of the whole search index. Increase it whenever the stored search results, keys, the folding or splitting of words, or
+ * the terms of the word index change.
+ */
+export const INDEX_VERSION = 2;
+
+/** The columns that `fragmentsOf` needs, besides tags. */
+export const RESULT_COLUMNS = ['spaces.space_id', 'spaces.title', 'spaces.description'] as const;
+
+/**
  * A SearchResult as JSON text. Most of it changes only when the space is edited. That part is stored as text, to which
  * the database adds the rest, which is several times as fast as serialising rows.
  */

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { operations } from '../../server/contract.ts';
-import { existingIds } from '../../verification/preparation.ts';
-import { openWorld, type World } from '../../verification/world.ts';
+import { existingIds, openWorld, type World } from '../../verification/world.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { itemsOf } from '../support/pages.ts';

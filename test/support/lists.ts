@@ -1,5 +1,4 @@
-import { existingIds } from '../../verification/preparation.ts';
-import { openWorld } from '../../verification/world.ts';
+import { existingIds, openWorld } from '../../verification/world.ts';
 import type { TestApp } from './app.ts';
 
 /**

@@ -32,6 +32,12 @@ export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Returns whether a field of records allows only texts that are shorter than a canary. */
+export function isTooShort(table: string, column: string): boolean {
+  const record = { users: schemas.user, spaces: schemas.space }[table];
+  return (record?.properties[column]?.maxLength ?? Infinity) < CANARY_LENGTH;
+}
+
 /** Imports an account with canaries in every field, and other users who share spaces with it. */
 export async function importAccount(
   dataDir: string,
