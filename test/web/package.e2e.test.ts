@@ -144,11 +144,16 @@ describe('A copy of examples/web', () => {
   });
 
   test('declares the versions that this repository uses', () => {
-    const { 'space-service': client, ...others } = {
+    const {
+      'space-service': client,
+      typescript,
+      ...others
+    } = {
       ...manifest.dependencies,
       ...manifest.devDependencies,
     };
     expect([manifest.version, client]).toEqual([rootManifest.version, rootManifest.version]);
-    expect(rootManifest.devDependencies).toMatchObject(others);
+    const compiler = { '@typescript/native': `npm:typescript@${typescript}` };
+    expect(rootManifest.devDependencies).toMatchObject({ ...others, ...compiler });
   });
 });
