@@ -22,7 +22,8 @@ export async function suspendAccount(engine: Engine, account: string): Promise<b
       .executeTakeFirst();
     if (numUpdatedRows === 0n) return true;
     await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
-    await indexSpacesOf(engine, trx, userPk);
+    // Copies of the index hide the spaces of suspended users by themselves.
+    if (!engine.searchIndex.record) await indexSpacesOf(engine, trx, userPk);
     return true;
   });
 }

@@ -282,7 +282,8 @@ export async function hideDocuments(
       trx,
       spacePks.map((space_pk) => ({ space_pk })),
     );
-    await searchIndex.record(trx, { spacePks, omit: true });
+    // Copies of the index hide the spaces of deleted users by themselves.
+    if (column === 'pk') await searchIndex.record(trx, { spacePks, omit: true });
     return;
   }
   const tags = await trx

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { CountedTag, Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
@@ -15,6 +15,11 @@ const MAX_PREFIX_LENGTH = 30;
 
 /** How the numbers of public spaces of tags change, by `tag_id`. */
 export type TagCountChanges = Map<number, number>;
+
+interface TagCount {
+  tag_id: number;
+  space_count: number;
+}
 
 export function addTagChanges(
   changes: TagCountChanges,
@@ -88,39 +93,73 @@ export async function listTags(
 ): Promise<Page<CountedTag>> {
   const key = [...tagKey(prefix)].slice(0, MAX_PREFIX_LENGTH).join('');
   await searchIndex.update();
-  const { items, ...page } = await searchIndex.read((db) =>
-    readPage(tagsWithPrefix(db, key), ['space_count', 'tag_prefixes.tag_id'], 'desc', request),
-  );
-  return {
-    ...page,
-    items: items.map(({ tag_id, space_count, head, tail }) => ({
-      tag_id,
-      tag_name: nameOf(readFragments({ head, tail }).tags, tag_id),
-      space_count,
-    })),
-  };
+  return searchIndex.read(async (db) => {
+    // Only a copy of the index can have some.
+    const hasHidden = searchIndex.record !== undefined && (await hasHiddenSpaces(db));
+    const counts = hasHidden ? visibleCounts(key) : countsWithPrefix(key);
+    const query = db.selectFrom(counts.as('counts')).select(['space_count', 'tag_id']);
+    const { items, next } = await readPage(query, ['space_count', 'tag_id'], 'desc', request);
+    const spaces = await selectFirstSpaces(db, items);
+    const tagsOf = new Map(spaces.map((row) => [row.tag_id, readFragments(row).tags]));
+    return {
+      items: items.map(({ tag_id, space_count }) => ({
+        tag_id,
+        tag_name: nameOf(tagsOf.get(tag_id) ?? [], tag_id),
+        space_count,
+      })),
+      next,
+    };
+  });
 }
 
-function tagsWithPrefix(db: Database, key: string) {
-  return (
-    db
-      .selectFrom('tag_prefixes')
-      // The most popular public space has the name, so that a spelling from a private space is never shown.
-      .innerJoin('public_spaces', (join) =>
-        join.on('public_spaces.key', '=', (from) =>
-          from
-            .selectFrom('tag_hits')
-            .innerJoin('public_spaces as tagged', 'tagged.key', 'tag_hits.key')
-            .select('tag_hits.key')
-            .whereRef('tag_hits.tag_id', '=', 'tag_prefixes.tag_id')
-            .orderBy('tag_hits.key')
-            .limit(1),
-        ),
-      )
-      .select(['tag_prefixes.tag_id', 'space_count', 'head', 'tail'])
-      .where('prefix', '=', key)
-  );
+function countsWithPrefix(prefix: string): RawBuilder<TagCount> {
+  return sql`(SELECT tag_id, space_count FROM tag_prefixes WHERE prefix = ${prefix})`;
 }
+
+// While a copy of the index removes the spaces of suspended and deleted users, it still counts them.
+const hiddenSpaces = sql`erased_spaces
+  CROSS JOIN public_spaces ON public_spaces.space_pk = erased_spaces.space_pk
+  WHERE creator_pk NOT IN (SELECT pk FROM users)`;
+
+async function hasHiddenSpaces(db: Database): Promise<boolean> {
+  const { rows } = await sql`SELECT 1 FROM ${hiddenSpaces} LIMIT 1`.execute(db);
+  return rows.length > 0;
+}
+
+/** Like `countsWithPrefix`, without hidden spaces. Reads all of them, and all tags with the prefix. */
+function visibleCounts(prefix: string): RawBuilder<TagCount> {
+  return sql`(
+    SELECT tag_id, sum(spaces) AS space_count FROM (
+      SELECT tag_id, space_count AS spaces FROM tag_prefixes WHERE prefix = ${prefix}
+      UNION ALL
+      SELECT json_extract(tag.value, '$.tag_id'), -1
+      FROM (SELECT tail FROM ${hiddenSpaces}), json_each('{' || substr(tail, 2), '$.tags') AS tag
+    ) GROUP BY tag_id HAVING sum(spaces) > 0
+  )`;
+}
+
+/**
+ * Returns the most popular public space with each tag. It has the name of the tag, so that a spelling from a private
+ * space is never shown.
+ */
+const selectFirstSpaces = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
+  db
+    .selectFrom('tags')
+    .innerJoin('public_spaces', (join) =>
+      join.on('public_spaces.key', '=', (from) =>
+        from
+          .selectFrom('tag_hits')
+          .innerJoin('public_spaces as tagged', 'tagged.key', 'tag_hits.key')
+          .innerJoin('users', 'users.pk', 'tagged.creator_pk')
+          .select('tag_hits.key')
+          .whereRef('tag_hits.tag_id', '=', 'tags.tag_id')
+          .orderBy('tag_hits.key')
+          .limit(1),
+      ),
+    )
+    .select(['tags.tag_id', 'head', 'tail'])
+    .where('tags.tag_id', 'in', columnOf(rows, 'tag_id')),
+);
 
 function nameOf(tags: readonly Tag[], tagId: number): string {
   const tag = tags.find(({ tag_id }) => tag_id === tagId);

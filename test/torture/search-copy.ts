@@ -18,6 +18,7 @@ import { startProcess } from '../support/processes.ts';
 import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { draw } from './drawing.ts';
+import { checkCrowds } from './search-copy/crowds.ts';
 import {
   checkSearches,
   insertSpaces,
@@ -44,6 +45,9 @@ const MAX_READY_MS = 60_000;
 
 const SEARCHES = 10_000;
 
+/** Spaces of an account that is suspended, restored or deleted. */
+const CROWD_SPACES = 3_000;
+
 const LISTS = 10_000;
 
 const QUICK_TEST = 'test/database/postgresql/search-copy.e2e.test.ts';
@@ -55,10 +59,19 @@ export const exactSearches: Trial = {
   async run() {
     await using service = await startService();
     const { engine, machines, users } = service;
-    const isEnough = (counts: SearchCounts) => counts.searches >= SEARCHES;
-    const counts = await checkSearches(users[0], [engine], () => machines.senders, isEnough);
+    let isDone = false;
+    const senders = () => machines.senders;
+    const isEnough = ({ searches }: SearchCounts) => searches >= SEARCHES;
+    const searching = checkSearches(users[0], [engine], senders, isEnough);
+    const reading = checkCrowds(users[1], engine, senders, CROWD_SPACES, () => isDone);
+    await runTogether([searching, reading], () => {
+      isDone = true;
+    });
+    const [counts, crowds] = [await searching, await reading];
     assert.equal(counts.unavailable, 0);
-    return `${counts.searches} searches beside ${counts.changes} changes and ${counts.discarded} that were rolled back, 0 differences`;
+    for (let i = 0; i < MACHINES; i += 1)
+      await compareCopy(service.databaseUrl, machines.folder(i));
+    return `${counts.searches} searches beside ${counts.changes} changes and ${counts.discarded} that were rolled back, and ${crowds.reads} lists beside ${crowds.changes} suspensions, restorations and deletions of accounts with ${CROWD_SPACES} spaces, 0 differences`;
   },
 };
 
@@ -181,7 +194,7 @@ class Machines implements AsyncDisposable {
  * writers and searches. After each round, compares the copies of all machines with the database.
  */
 async function checkKills(
-  { machines, users: [user], engine, databaseUrl }: Service,
+  { machines, users: [user, resident], engine, databaseUrl }: Service,
   pks: readonly number[],
   kills: number,
 ): Promise<string> {
@@ -195,6 +208,13 @@ async function checkKills(
       user,
       [engine],
       () => machines.senders,
+      () => isDone,
+    );
+    const reading = checkCrowds(
+      resident,
+      engine,
+      () => machines.senders,
+      CROWD_SPACES,
       () => isDone,
     );
     const killing = (async () => {
@@ -224,12 +244,12 @@ async function checkKills(
         }
       }
     })();
-    await runTogether([killing, checking, losing], () => {
+    await runTogether([killing, checking, losing, reading], () => {
       isDone = true;
     });
-    const checked = await checking;
-    searches += checked.searches;
-    changes += checked.changes;
+    const [checked, crowds] = [await checking, await reading];
+    searches += checked.searches + crowds.reads;
+    changes += checked.changes + crowds.changes;
     const from = performance.now();
     await waitUntil(
       'all machines are ready and return searches',

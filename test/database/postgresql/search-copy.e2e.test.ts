@@ -15,6 +15,8 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
+import type { CountedTag } from '../../../generated/types.gen.ts';
+import { restoreAccount, suspendAccount } from '../../../server/account-lifecycle/suspension.ts';
 import type { Database } from '../../../server/database/engine.ts';
 import {
   isDamage,
@@ -37,7 +39,8 @@ import {
 } from '../../support/postgresql.ts';
 import { createSpace, joinSpace, leaveSpace } from '../../support/spaces.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { checkSearches } from '../../torture/search-copy/searches.ts';
+import { checkCrowds } from '../../torture/search-copy/crowds.ts';
+import { checkSearches, insertSpaces } from '../../torture/search-copy/searches.ts';
 import { checkWalks } from '../../torture/search-copy/walks.ts';
 
 let server: PostgresqlServer;
@@ -222,6 +225,75 @@ test('Thousands of spaces from one transaction are found in steps, and disappear
   await api.deleteAccount({ client: user.client, throwOnError: true });
   expect(await findTitles(second, 'myriad')).toEqual([]);
   expect(await findTitles(first, 'myriad')).toEqual([]);
+});
+
+test('Thousands of spaces of a suspended account disappear at once, are removed in steps, and return', async () => {
+  const databaseUrl = await server.createDatabase('suspended');
+  await using app = await startApp({ DATABASE_URL: databaseUrl }, { log, runsMaintenance: false });
+  const [user, other] = [await app.register('exiled'), await app.register('resident')];
+  const { engine } = app.context;
+  const copy = engine.searchIndex as SearchCopy;
+  const titles = Array.from({ length: 1_000 }, (_, i) => `Diaspora ${i}`);
+  const [otherPk] = await insertSpaces(engine, other, ['Diaspora of another']);
+  await insertSpaces(engine, user, titles);
+  await execute(databaseUrl, "INSERT INTO tags (tag_key) VALUES ('shared'), ('single')");
+  await execute(
+    databaseUrl,
+    `INSERT INTO space_tags (space_pk, tag_id, position, tag_name)
+      SELECT pk, tag_id, tag_id, CASE pk WHEN ${otherPk} THEN tag_key ELSE upper(tag_key) END
+      FROM spaces, tags WHERE pk = ${otherPk} OR tag_key = 'shared'`,
+  );
+  await copy.update();
+  while (await copy.addPending());
+  const find = async () => (await readPages(app, '/api/spaces/search?q=diaspora&limit=100')).flat();
+  const findTags = async () =>
+    (await readPages<CountedTag>(app, '/api/tags?limit=1'))
+      .flat()
+      .map(({ tag_name, space_count }) => `${tag_name} ${space_count}`);
+  const countHidden = async () => {
+    const hidden = sql<{ count: number }>`SELECT count(*) AS count FROM erased_spaces`;
+    return (await hidden.execute(copy.db)).rows[0]?.count;
+  };
+  expect(await find()).toHaveLength(1_001);
+  expect(await findTags()).toEqual(['SHARED 1001', 'single 1']);
+
+  await suspendAccount(engine, user.userId);
+  expect(await find()).toHaveLength(1);
+  // Equal counts: the newest tag first. The name is that of the remaining space.
+  expect(await findTags()).toEqual(['single 1', 'shared 1']);
+  expect(await countHidden()).toBe(800);
+  await copy.removeHidden();
+  expect(await findTags()).toEqual(['single 1', 'shared 1']);
+
+  await restoreAccount(engine, user.userId);
+  expect(await find()).toHaveLength(601);
+  expect(await findTags()).toEqual(['SHARED 601', 'single 1']);
+  while (await copy.removeHidden());
+  expect(await find()).toHaveLength(601);
+  while (await copy.addPending());
+  expect(await find()).toHaveLength(1_001);
+  await assertConsistent(engine);
+
+  await suspendAccount(engine, user.userId);
+  expect(await find()).toHaveLength(1);
+  const successor = new SearchCopy(searchIndexFolder(app.context.config), engine.db, indexer);
+  await successor.prepare(expect.fail, () => {});
+  await successor.close();
+  expect(await countHidden()).toBe(0);
+  await assertConsistent(engine);
+});
+
+test('Lists stay exact while accounts with many spaces are suspended, restored and deleted', async () => {
+  const [first, second] = machines;
+  const resident = await first.register('denizen');
+  const servers = [first.fetch, second.fetch];
+  await checkCrowds(
+    resident,
+    first.context.engine,
+    () => servers,
+    700,
+    ({ changes, reads }) => changes >= 6 && reads >= 20,
+  );
 });
 
 test('A large transaction removes spaces that another process adds to the copy at the same time', async () => {

@@ -76,21 +76,30 @@ export class PostgresqlMaintenance implements Maintenance {
       );
       this.#updatedAt = performance.now();
     }
-    const deadline = performance.now() + UPDATE_INTERVAL_MS;
-    while (!this.#stopping.aborted && performance.now() < deadline) {
-      if (!(await copy.addPending())) break;
-    }
+    await this.#repeat(() => copy.addPending());
     if (this.#copyMaintenance?.file !== copy.file) {
       // Here, because it would delay the start of the server.
       await copy.check();
       const { file, db, engine } = copy;
       const maintenance = new SqliteMaintenance(db, file, this.#stopping, {
         refreshDictionary: () => this.#tasks.refreshDictionary(engine),
-        eraseDeletedRows: async () => true,
+        eraseDeletedRows: () => this.#repeat(() => copy.removeHidden()),
       });
       this.#copyMaintenance = { file, runRound: () => maintenance.runRound() };
     }
     await this.#copyMaintenance.runRound();
+  }
+
+  /**
+   * Repeats `work` for about a second until it returns false.
+   * @returns whether it has
+   */
+  async #repeat(work: () => Promise<boolean>): Promise<boolean> {
+    const deadline = performance.now() + UPDATE_INTERVAL_MS;
+    while (!this.#stopping.aborted && performance.now() < deadline) {
+      if (!(await work())) return true;
+    }
+    return false;
   }
 
   /**

@@ -11,7 +11,7 @@ import { openFile } from '../../sqlite/open-file.ts';
 // same name. See https://www.sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use
 
 /** Increase it when the tables or their meaning change. Copies of other versions are built again. */
-const FORMAT = 3;
+const FORMAT = 4;
 
 const EXTENSION = '.sqlite';
 
@@ -118,8 +118,8 @@ export function isDamage(error: unknown): boolean {
 
 const PREFIX_LENGTHS = Array.from({ length: 31 }, (_, i) => i + 1).join(' ');
 
-// The tables of the search index as in `sqlite/schema.sql`, without references to other tables. Those that the
-// maintenance of a SQLite database uses stay empty.
+// The tables of the search index as in `sqlite/schema.sql`, without references to other tables. `users` has no suspended
+// and deleted users, so that results omit their spaces. These are in `erased_spaces` until they have been removed.
 const statements = [
   `CREATE TABLE public_spaces (
     key INTEGER PRIMARY KEY,
@@ -175,7 +175,9 @@ const statements = [
     'INSERT ON public_spaces',
     'DELETE ON public_spaces',
     'UPDATE ON public_spaces',
+    'INSERT ON users',
     'UPDATE ON users',
+    'DELETE ON users',
     'UPDATE OF version ON dictionary',
   ].map(
     (change, i) => `CREATE TRIGGER search_revision_${i + 1} AFTER ${change}

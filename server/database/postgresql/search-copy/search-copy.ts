@@ -48,6 +48,7 @@ import {
   deletePending,
   deleteUnusedTags,
   deleteUsers,
+  enqueueSpacesOf,
   insertPending,
   insertPendingTransactions,
   insertSpaceChanges,
@@ -59,7 +60,7 @@ import {
   selectSpacesChangedBy,
   selectTags,
   selectTagsOf,
-  selectUsers,
+  selectVisibleUsers,
   updateCount,
 } from './statements.ts';
 
@@ -72,7 +73,7 @@ const MAX_CHANGES_AT_ONCE = 500;
 /** A disk may damage every copy. */
 const MAX_PREPARATIONS = 5;
 
-/** Number of spaces that one step adds while searches run. */
+/** Number of spaces that one step adds or removes while searches run. */
 const SPACES_PER_STEP = 200;
 
 /** Number of spaces that one step adds before the copy can be searched, and that a comparison reads at once. */
@@ -259,6 +260,7 @@ export class SearchCopy implements SearchIndex {
       try {
         return await this.deleteIfDamaged(async () => {
           await this.maintain(onRepair);
+          while (await this.removeHidden());
           while (await this.addPending(SPACES_PER_BATCH)) onProgress(await this.countPending());
         });
       } catch (error) {
@@ -323,6 +325,29 @@ export class SearchCopy implements SearchIndex {
       );
     }
     return false;
+  }
+
+  /**
+   * Removes a step of the spaces of suspended and deleted users. Results already omit them.
+   * @returns false if there are none
+   */
+  async removeHidden(): Promise<boolean> {
+    const { rows } = await sql`SELECT 1 FROM erased_spaces LIMIT 1`.execute(this.db);
+    if (rows.length === 0) return false;
+    await transact(this.engine, (index) => this.#removeHidden(index));
+    return true;
+  }
+
+  async #removeHidden(index: DatabaseTransaction): Promise<void> {
+    const { rows } = await sql<{ space_pk: number; isHidden: number | null }>`
+      SELECT erased_spaces.space_pk, creator_pk NOT IN (SELECT pk FROM users) AS "isHidden"
+      FROM erased_spaces LEFT JOIN public_spaces ON public_spaces.space_pk = erased_spaces.space_pk
+      ORDER BY erased_spaces.space_pk LIMIT ${SPACES_PER_STEP}`.execute(index);
+    // Those of users whose suspension has ended stay.
+    const hidden = rows.filter(({ isHidden }) => isHidden === 1);
+    await this.#write(index, columnOf(hidden, 'space_pk'), NO_CONTENTS);
+    const last = rows.at(-1)?.space_pk ?? 0;
+    await sql`DELETE FROM erased_spaces WHERE space_pk <= ${last}`.execute(index);
   }
 
   async countPending(): Promise<number> {
@@ -393,6 +418,8 @@ export class SearchCopy implements SearchIndex {
       );
       await insertPending(index, toSpacePks(postponed));
       await deletePending(index, toSpacePks([...wanted, ...removed]));
+      // The spaces of most users are removed at once.
+      if (read.contents.hiddenUsers.length > 0) await this.#removeHidden(index);
       const phase = postponed.length > 0 ? incomplete(current) : current.phase;
       await writeState(index, { ...current, snapshot, bound: log.bound, phase });
       await sql`DELETE FROM space_changes WHERE xid <= ${log.bound}`.execute(index);
@@ -441,12 +468,12 @@ export class SearchCopy implements SearchIndex {
     const spaces = await this.#indexer.readSpaces(source, spacePks);
     const users = [...new Set([...userPks, ...spaces.map(({ creator_pk }) => creator_pk)])];
     const tagIds = new Set(spaces.flatMap(({ tags }) => tags.map(({ tag_id }) => tag_id)));
-    const found = await selectUsers(source, toRows(users));
-    const foundPks = new Set(found.map(({ pk }) => pk));
+    const visible = await selectVisibleUsers(source, toRows(users));
+    const visiblePks = new Set(visible.map(({ pk }) => pk));
     return {
       spaces,
-      users: found,
-      deletedUsers: users.filter((pk) => !foundPks.has(pk)),
+      users: visible,
+      hiddenUsers: users.filter((pk) => !visiblePks.has(pk)),
       tags: await selectTags(
         source,
         Array.from(tagIds, (tag_id) => ({ tag_id })),
@@ -458,7 +485,7 @@ export class SearchCopy implements SearchIndex {
   async #write(
     index: DatabaseTransaction,
     spacePks: readonly number[],
-    { spaces, users, deletedUsers, tags }: Contents,
+    { spaces, users, hiddenUsers, tags }: Contents,
   ): Promise<void> {
     const former = await selectRows(index, toSpacePks(spacePks));
     const marks = await selectLastChanges(index, toSpacePks(spacePks));
@@ -492,10 +519,11 @@ export class SearchCopy implements SearchIndex {
       [],
       spaces.filter(({ pk }) => !unmoved.has(pk)),
     );
-    await deleteUsers(index, toRows(deletedUsers));
-    // Until its row is deleted, a deleted account has no name.
-    const hasDeletions = deletedUsers.length > 0 || users.some(({ username }) => username === '');
-    if (hasDeletions) await this.engine.requestPurge(index);
+    if (hiddenUsers.length === 0) return;
+    // Removing thousands of spaces takes seconds.
+    await enqueueSpacesOf(index, toRows(hiddenUsers));
+    await deleteUsers(index, toRows(hiddenUsers));
+    await this.engine.requestPurge(index);
   }
 
   /**
@@ -563,7 +591,7 @@ export class SearchCopy implements SearchIndex {
     user: IteratorResult<User>,
     users: AsyncIterator<User>,
   ): Promise<Contents> {
-    const changed: Contents = { spaces: [], users: [], deletedUsers: [], tags: [] };
+    const changed: Contents = { spaces: [], users: [], hiddenUsers: [], tags: [] };
     for (let next = user; !next.done; ) {
       const batch: User[] = [];
       for (; !next.done && batch.length < SPACES_PER_BATCH; next = await users.next()) {
@@ -571,7 +599,7 @@ export class SearchCopy implements SearchIndex {
       }
       const former = new Map(batch.map((each) => [each.pk, each]));
       const contents = await this.#readContents(source, [], columnOf(batch, 'pk'));
-      changed.deletedUsers.push(...contents.deletedUsers);
+      changed.hiddenUsers.push(...contents.hiddenUsers);
       changed.users.push(
         ...contents.users.filter((each) => !isSameUser(each, former.get(each.pk) as User)),
       );
@@ -625,12 +653,12 @@ function closeLater(engine: Engine): void {
 interface Contents {
   spaces: IndexableSpace[];
   users: User[];
-  /** The keys of users that no longer exist. */
-  deletedUsers: number[];
+  /** The keys of suspended and deleted users. */
+  hiddenUsers: number[];
   tags: { tag_id: number; tag_key: string }[];
 }
 
-const NO_CONTENTS: Contents = { spaces: [], users: [], deletedUsers: [], tags: [] };
+const NO_CONTENTS: Contents = { spaces: [], users: [], hiddenUsers: [], tags: [] };
 
 /** A row of `users` in a copy. */
 type User = Pick<Users, 'user_id' | 'username' | 'avatar'> & { pk: number };

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { isLiveSpace, isLiveUser } from '../../erased-rows.ts';
 import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prepared.ts';
 
 // Statements on PostgreSQL.
@@ -11,14 +12,17 @@ export const selectPublic = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
     .where('spaces.pk', 'in', columnOf(rows, 'pk'))
     .where('visibility', '=', 'public')
     .where('suspended_at', 'is', null)
-    .where(sql<boolean>`spaces.pk NOT IN (SELECT space_pk FROM erased_spaces)`),
+    .where(isLiveSpace('spaces.pk')),
 );
 
-export const selectUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+/** Users who are neither suspended nor deleted. */
+export const selectVisibleUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('users')
     .select(['pk', 'user_id', 'username', 'avatar'])
-    .where('pk', 'in', columnOf(rows, 'pk')),
+    .where('pk', 'in', columnOf(rows, 'pk'))
+    .where('suspended_at', 'is', null)
+    .where(isLiveUser('pk')),
 );
 
 export const selectTags = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
@@ -98,6 +102,12 @@ export const deleteUnusedTags = prepareReadMany(
   { tag_id: 'bigint' },
   (_, rows) => sql`DELETE FROM tags WHERE tag_id IN (${sql.join(columnOf(rows, 'tag_id'))})
     AND NOT EXISTS (SELECT 1 FROM tag_hits WHERE tag_hits.tag_id = tags.tag_id)`,
+);
+
+export const enqueueSpacesOf = prepareReadMany(
+  { pk: 'bigint' },
+  (_, rows) => sql`INSERT OR IGNORE INTO erased_spaces (space_pk, key)
+    SELECT space_pk, key FROM public_spaces WHERE creator_pk IN (${sql.join(columnOf(rows, 'pk'))})`,
 );
 
 export const deleteUsers = prepareReadMany(
