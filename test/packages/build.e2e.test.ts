@@ -18,12 +18,12 @@ const build = (...args: string[]) => run(process.execPath, ['codegen/build-packa
 
 test('the build replaces an earlier build', async () => {
   const target = join(folder, 'built');
-  await mkdir(join(target, 'space-service'), { recursive: true });
-  await writeFile(join(target, 'space-service', 'old-file'), '');
-  const { stdout } = await build(target, 'space-service');
-  expect(stdout).toBe(`Built ${join(target, 'space-service')}\n`);
-  expect(await readdir(target)).toEqual(['space-service']);
-  const files = await readdir(join(target, 'space-service'));
+  await mkdir(join(target, 'space-service-tools'), { recursive: true });
+  await writeFile(join(target, 'space-service-tools', 'old-file'), '');
+  const { stdout } = await build(target, 'space-service-tools');
+  expect(stdout).toBe(`Built ${join(target, 'space-service-tools')}\n`);
+  expect(await readdir(target)).toEqual(['space-service-tools']);
+  const files = await readdir(join(target, 'space-service-tools'));
   expect(files).toContain('README.md');
   expect(files).not.toContain('old-file');
 });

@@ -54,7 +54,8 @@ export async function installPackage(
   const start: Installation['start'] = (command, args, env = {}, input = '') => {
     const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
     const program = join(project, BIN_FOLDER, command);
-    return startProcess(program, args, { PATH, TMPDIR: project, ...env }, input, project);
+    const settings = { PATH, TMPDIR: project, NODE_COMPILE_CACHE: '', ...env };
+    return startProcess(program, args, settings, input, project);
   };
   return {
     project,

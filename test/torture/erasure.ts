@@ -39,6 +39,7 @@ const DICTIONARY_TIMEOUT_MS = 60_000;
 export const erasure: Trial = {
   promise: 'No byte of a deleted account remains, and other users are not affected.',
   runsOnPostgresql: false,
+  measuresTime: true,
   async run(scale) {
     const erased = await eraseLargeAccount(scale === 'full' ? 100_000 : 1_000);
     const raced = await raceDeletions(scale === 'full' ? 100 : 5);

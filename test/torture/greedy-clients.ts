@@ -42,6 +42,7 @@ interface Attack {
 export const greedyClients: Trial = {
   promise: 'One account or address that sends as much as it can does not delay others noticeably.',
   runsOnPostgresql: true,
+  measuresTime: true,
   async run(scale) {
     const milliseconds = scale === 'full' ? 15_000 : 1_000;
     // With the default limits.
@@ -118,7 +119,8 @@ async function prepareAttacks({ url }: Server): Promise<Attack[]> {
     headers: { 'content-type': 'application/json', 'content-length': String(nested.length) },
     body: nested,
   };
-  const images = await Promise.all([1, 2, 3, 4].map((i) => largeUpload(url, `painter${i}`)));
+  const image = await largeImage();
+  const images = await Promise.all([1, 2, 3, 4].map((i) => uploadBy(url, `painter${i}`, image)));
   return [
     { name: 'data downloads', connections: 50, calls: [read('/api/profile/data')] },
     { name: 'own statistics', connections: 20, calls: [read('/api/profile/me')] },
@@ -146,11 +148,15 @@ async function prepareAttacks({ url }: Server): Promise<Attack[]> {
   ];
 }
 
-/** Returns the upload of a progressive JPEG with the maximum number of pixels, by a new account. */
-async function largeUpload(url: string, username: string): Promise<Call> {
-  const { token } = await register(url, username);
+/** Returns a progressive JPEG with the maximum number of pixels. */
+function largeImage(): Promise<Buffer> {
   const size = { width: 8_000, height: 8_000, channels: 3, background: 'teal' } as const;
-  const image = await sharp({ create: size }).jpeg({ progressive: true }).toBuffer();
+  return sharp({ create: size }).jpeg({ progressive: true }).toBuffer();
+}
+
+/** Returns the upload of an image by a new account. */
+async function uploadBy(url: string, username: string, image: Buffer): Promise<Call> {
+  const { token } = await register(url, username);
   const form = new FormData();
   form.set('avatar', new Blob([new Uint8Array(image)]), 'avatar.jpg');
   const encoded = new Response(form);

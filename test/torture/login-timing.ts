@@ -26,6 +26,7 @@ const MAX_DIFFERENCE = { full: 0.05, quick: 1 };
 export const loginTiming: Trial = {
   promise: 'A failed login does not reveal whether the email address has an account.',
   runsOnPostgresql: true,
+  measuresTime: true,
   async run(scale) {
     const pairs = scale === 'full' ? 1000 : 30;
     await using server = await startServer({ RATE_LIMITS: 'on' });

@@ -40,6 +40,7 @@ export const overload: Trial = {
   promise:
     'At five times its capacity the service sheds load with 503 and Retry-After; accepted requests finish in time, and it recovers soon.',
   runsOnPostgresql: true,
+  measuresTime: true,
   async run(scale) {
     const seconds = scale === 'full' ? 60 : 8;
     await using server = await startServer();

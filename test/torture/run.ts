@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { inspect } from 'node:util';
 import { parseArguments } from '../support/arguments.ts';
 import setUpPostgresql from '../support/postgresql-setup.ts';
@@ -12,8 +13,9 @@ const USAGE = `Tries to break the promises of the service, and prints measuremen
 With --postgresql, trials about SQLite's files, and those that do not depend on the database, are skipped.
 `;
 
-/** The trials by name, in the order in which they run. */
+/** The trials by name. The first one takes longest, so others run beside it. */
 const trials: Record<string, () => Promise<Trial>> = {
+  schemathesis: async () => (await import('./schemathesis.ts')).schemathesis,
   kill: async () => (await import('./kill.ts')).kill,
   repetitions: async () => (await import('./repetitions.ts')).repetitions,
   power: async () => (await import('./power.ts')).power,
@@ -36,7 +38,6 @@ const trials: Record<string, () => Promise<Trial>> = {
   erasure: async () => (await import('./erasure.ts')).erasure,
   'login-timing': async () => (await import('./login-timing.ts')).loginTiming,
   secrets: async () => (await import('./secrets.ts')).secrets,
-  schemathesis: async () => (await import('./schemathesis.ts')).schemathesis,
   queries: async () => (await import('./queries.ts')).queries,
   avatars: async () => (await import('./avatars.ts')).avatars,
 };
@@ -63,20 +64,19 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 const tearDown = values.postgresql ? await setUpPostgresql() : async () => {};
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
-for (const [name, load] of Object.entries(trials)) {
-  if (positionals.length > 0 && !positionals.includes(name)) continue;
+
+async function runTrial(name: string, { promise, quickTest, run, ...trial }: Trial): Promise<void> {
   const start = performance.now();
-  const { promise, runsOnPostgresql, quickTest, run } = await load();
-  console.log(`\n${name}: ${promise}`);
-  if (values.postgresql && !runsOnPostgresql) {
-    counts.skipped += 1;
-    console.log("  skipped: it is about SQLite's files, or does not depend on the database");
-    continue;
+  const report = (result: keyof typeof counts, text: string) => {
+    counts[result] += 1;
+    console.log(`\n${name}: ${promise}\n  ${text}`);
+  };
+  if (values.postgresql && !trial.runsOnPostgresql) {
+    const reason = "it is about SQLite's files, or does not depend on the database";
+    return report('skipped', `skipped: ${reason}`);
   }
   if (values.quick && quickTest) {
-    counts.skipped += 1;
-    console.log(`  skipped: ${quickTest} makes some of its attempts`);
-    continue;
+    return report('skipped', `skipped: ${quickTest} makes some of its attempts`);
   }
   const outcome = await run(values.quick ? 'quick' : 'full').then(
     (measurements) => ({ result: 'passed', detail: measurements }) as const,
@@ -86,10 +86,35 @@ for (const [name, load] of Object.entries(trials)) {
         : // Also shows the problem documents that clients throw.
           ({ result: 'failed', detail: inspect(error) } as const),
   );
-  counts[outcome.result] += 1;
   const seconds = Math.round((performance.now() - start) / 1000);
-  console.log(`  ${outcome.result} in ${seconds} s: ${outcome.detail}`);
+  report(outcome.result, `${outcome.result} in ${seconds} s: ${outcome.detail}`);
 }
+
+/** Runs trials in their order, several at the same time. */
+async function runTrials(selected: readonly (readonly [string, Trial])[], concurrency: number) {
+  const remaining = selected.values();
+  const runNext = async () => {
+    // The iterator is shared, so each trial runs once.
+    for (const [name, trial] of remaining) await runTrial(name, trial);
+  };
+  await Promise.all(Array.from({ length: concurrency }, runNext));
+}
+
+const selected = await Promise.all(
+  Object.entries(trials)
+    .filter(([name]) => positionals.length === 0 || positionals.includes(name))
+    .map(async ([name, load]) => [name, await load()] as const),
+);
+// At the quick scale, trials wait for timers and for the disk most of the time.
+const concurrency = values.quick ? availableParallelism() : 1;
+await runTrials(
+  selected.filter(([, { measuresTime }]) => !measuresTime),
+  concurrency,
+);
+await runTrials(
+  selected.filter(([, { measuresTime }]) => measuresTime),
+  1,
+);
 await tearDown();
 console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exit(counts.failed > 0 ? 1 : 0);

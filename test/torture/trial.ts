@@ -7,6 +7,8 @@ export interface Trial {
   promise: string;
   /** Whether the trial also runs on PostgreSQL. False if it is about SQLite's files, or independent of the database. */
   runsOnPostgresql: boolean;
+  /** Whether it compares times with limits. Then no other trial runs beside it. */
+  measuresTime?: true;
   /** The file of `npm run test:e2e` that makes some of its attempts. If there is one, the quick scale skips the trial. */
   quickTest?: string;
   /**

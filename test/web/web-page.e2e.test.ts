@@ -816,22 +816,21 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       const writer = await service.register();
       await using page = await open('#/sign-in');
       await signIn(page, writer);
-      // As after an upgrade of the server.
-      await page.route(
-        /api\/messages\?.*after=/,
-        (route) =>
-          route.continue({
-            url: route
-              .request()
-              .url()
-              .replace(/after=\w+/, 'after=old'),
-          }),
-        { times: 1 },
+      // As after an upgrade of the server. More than once, because the page may cancel a request.
+      const readsAfter = /api\/messages\?.*after=/;
+      await page.route(readsAfter, (route) =>
+        route.continue({
+          url: route
+            .request()
+            .url()
+            .replace(/after=\w+/, 'after=old'),
+        }),
       );
       const [rejected] = await Promise.all([
         page.waitForResponse((response) => response.status() === 400),
         createSpace(page, 'Upgrades', 'public'),
       ]);
+      await page.unroute(readsAfter);
       expect(await rejected.json()).toMatchObject({ code: 'invalid_cursor' });
       await service.fetch('/api/messages', {
         method: 'POST',
@@ -1022,7 +1021,13 @@ async function open(address: string): Promise<Page> {
     if (operation) calledOperations.add(operation.operationId);
   });
   await page.goto(site.url + address);
-  return page;
+  return Object.assign(page, {
+    async [Symbol.asyncDispose]() {
+      // Otherwise, a handler that is still running would reject when the page closes, and end the test run.
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await page.close();
+    },
+  });
 }
 
 async function openSignedIn(address: string): Promise<Page> {

@@ -4,20 +4,30 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sampleRecords } from '../../../server/sample/sample.ts';
 import { PASSWORD_HASH } from '../../import-export/records.ts';
 import { runCommand } from '../../support/commands.ts';
 import { toNdjson } from '../../support/ndjson.ts';
-import { PASSWORD, query, startPostgresql } from '../../support/postgresql.ts';
+import {
+  PASSWORD,
+  type PostgresqlServer,
+  query,
+  startPostgresql,
+} from '../../support/postgresql.ts';
 import { startProcess } from '../../support/processes.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+
+let server: PostgresqlServer;
+beforeAll(async () => {
+  server = await startPostgresql();
+});
+afterAll(() => server[Symbol.asyncDispose]());
 
 test('An export of either kind of database can be imported into the other kind', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'exchange-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(folder, { recursive: true }));
-  const server = cleanup.use(await startPostgresql());
   const postgresql = {
     DATA_DIR: join(folder, 'postgresql'),
     DATABASE_URL: await server.createDatabase('exchange'),
@@ -56,7 +66,6 @@ test('An export to a closed pipe does not report that the database is unavailabl
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
-  const server = cleanup.use(await startPostgresql());
   const settings = { DATA_DIR, DATABASE_URL: await server.createDatabase('pipe') };
   const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);
   expect(await runCommand('import', ['-'], settings, records)).toMatchObject({ code: 0 });
@@ -72,8 +81,8 @@ test('An import that loses the database does not report that its file cannot be 
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
-  const server = cleanup.use(await startPostgresql());
-  const DATABASE_URL = await server.createDatabase('stopped');
+  const stopping = cleanup.use(await startPostgresql());
+  const DATABASE_URL = await stopping.createDatabase('stopped');
   const stopped = join(DATA_DIR, 'stopped');
   const records = join(DATA_DIR, 'records.ndjson');
   await writeFile(records, toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]));
@@ -93,7 +102,7 @@ test('An import that loses the database does not report that its file cannot be 
     );
     return queries.length > 0;
   });
-  await server.stop();
+  await stopping.stop();
   await writeFile(stopped, '');
   const { code, stderr } = await running.result;
   expect(stderr.trim().split('\n').at(-1)).toMatch(/^The PostgreSQL server of DATABASE_URL=/);
@@ -104,7 +113,6 @@ test('An export whose connection is reset does not report that its file cannot b
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'exchange-'));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rm(DATA_DIR, { recursive: true }));
-  const server = cleanup.use(await startPostgresql());
   const databaseUrl = new URL(await server.createDatabase('reset'));
   const direct = { DATA_DIR, DATABASE_URL: databaseUrl.href };
   const records = toNdjson([...sampleRecords(PASSWORD_HASH, new Date())]);

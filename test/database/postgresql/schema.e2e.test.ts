@@ -31,9 +31,14 @@ const ONLY_POSTGRESQL = [
   'search_epoch',
 ];
 
+let server: PostgresqlServer;
+beforeAll(async () => {
+  server = await startPostgresql();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
 test('Both kinds of databases have the same tables and columns', async () => {
   const options = { runsMaintenance: false };
-  await using server = await startPostgresql();
   await using postgresql = await openPostgresql(await server.createDatabase('empty'), options);
   await using folder = await mkdtempDisposable(join(tmpdir(), 'schema-'));
   await using sqlite = await openSqlite(join(folder.path, 'empty.sqlite'), options);
@@ -43,7 +48,6 @@ test('Both kinds of databases have the same tables and columns', async () => {
 });
 
 test('Spaces of an account that was being deleted during the upgrade to copies of the search index need no work', async () => {
-  await using server = await startPostgresql();
   const url = await server.createDatabase('upgraded');
   const db = connect(openPool(url));
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
@@ -65,7 +69,6 @@ test('Spaces of an account that was being deleted during the upgrade to copies o
 });
 
 test('Servers that start at the same time migrate an empty database only once', async () => {
-  await using server = await startPostgresql();
   const url = await server.createDatabase('shared');
   const open = () => openPostgresql(url, { runsMaintenance: false });
   const engines = await Promise.allSettled(Array.from({ length: 6 }, open));
@@ -74,12 +77,7 @@ test('Servers that start at the same time migrate an empty database only once', 
 });
 
 describe('A database is rejected', () => {
-  let server: PostgresqlServer;
-  beforeAll(async () => {
-    server = await startPostgresql();
-    await execute(server.url, 'CREATE ROLE "other user" LOGIN PASSWORD \'secret\'');
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+  beforeAll(() => execute(server.url, 'CREATE ROLE "other user" LOGIN PASSWORD \'secret\''));
 
   const open = (url: string) => openPostgresql(url, { runsMaintenance: false });
   const asOtherUser = (url: string) => {

@@ -12,14 +12,26 @@ import { startApp } from '../../support/app.ts';
 import { runProgram, startProgram } from '../../support/commands.ts';
 import { EX_CONFIG, EX_TEMPFAIL } from '../../support/exit-codes.ts';
 import { freePort } from '../../support/ports.ts';
-import { execute, PASSWORD, query, startPostgresql, USER } from '../../support/postgresql.ts';
+import {
+  execute,
+  PASSWORD,
+  type PostgresqlServer,
+  query,
+  startPostgresql,
+  USER,
+} from '../../support/postgresql.ts';
 import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 
 let dataDir: string;
+let server: PostgresqlServer;
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'postgresql-start-'));
+  server = await startPostgresql();
 });
-afterAll(() => rm(dataDir, { recursive: true }));
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await rm(dataDir, { recursive: true });
+});
 
 const runMain = async (databaseUrl: string) =>
   runProgram('start', [], {
@@ -46,7 +58,6 @@ test('If PostgreSQL cannot be reached, the exit code tells the service manager t
 });
 
 test('If the settings are wrong, the exit code tells the service manager not to restart the server', async () => {
-  await using server = await startPostgresql();
   const missingFile = `${server.url}?sslrootcert=${join(dataDir, 'missing.pem')}`;
   const { code, stderr } = await runMain(missingFile);
   expect(stderr).toMatch(
@@ -64,7 +75,6 @@ test('If the settings are wrong, the exit code tells the service manager not to 
 });
 
 test('If the user lacks a privilege, the message names it', async () => {
-  await using server = await startPostgresql();
   const url = await server.createDatabase('private');
   await execute(url, `CREATE ROLE other LOGIN PASSWORD '${PASSWORD}'`);
   await execute(url, 'REVOKE CONNECT ON DATABASE private FROM PUBLIC');
@@ -78,7 +88,6 @@ test('If the user lacks a privilege, the message names it', async () => {
 });
 
 test('Timeouts of the database do not apply to migrations and imports', async () => {
-  await using server = await startPostgresql();
   const databaseUrl = await server.createDatabase('limited');
   const timeouts = [
     'statement_timeout',
@@ -112,9 +121,8 @@ test.concurrent.each([
   },
 ])(
   'A server waits for the $work of another one, however long it takes, and logs this',
-  async ({ lock, line }) => {
-    await using server = await startPostgresql();
-    const url = await server.createDatabase('waiting');
+  async ({ work, lock, line }) => {
+    const url = await server.createDatabase(work);
     {
       await using app = await startApp({ DATABASE_URL: url });
       await app.context.engine.db.updateTable('search_index').set({ version: 0 }).execute();
@@ -135,7 +143,8 @@ test.concurrent.each([
     const statusOf = (path: string) =>
       fetch(`http://127.0.0.1:${waiting.port}${path}`).then(({ status }) => status);
     try {
-      const lockWaits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`;
+      const lockWaits = `SELECT FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND datname = current_database()`;
       await expect.poll(async () => (await query(url, lockWaits)).length).toBe(2);
       stopped.service.child.kill('SIGTERM');
       expect(await stopped.service.exited).toBe('SIGTERM');

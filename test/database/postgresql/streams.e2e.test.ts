@@ -1,14 +1,19 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../../server/database/engine.ts';
 import { connect } from '../../../server/database/postgresql/dialect.ts';
 import { isUnavailable } from '../../../server/database/postgresql/errors.ts';
 import { openPool } from '../../../server/database/postgresql/pool.ts';
-import { query, startPostgresql } from '../../support/postgresql.ts';
+import { type PostgresqlServer, query, startPostgresql } from '../../support/postgresql.ts';
+
+let server: PostgresqlServer;
+beforeAll(async () => {
+  server = await startPostgresql();
+});
+afterAll(() => server[Symbol.asyncDispose]());
 
 test('Reading a stream of rows fails if its connection is lost', async () => {
-  await using server = await startPostgresql();
   const db = connect(openPool(server.url));
   const read = async () => {
     for await (const { pid } of streamNumbers(db)) {
@@ -22,7 +27,6 @@ test('Reading a stream of rows fails if its connection is lost', async () => {
 });
 
 test('Reading a stream of rows fails if its connection is lost after the last row', async () => {
-  await using server = await startPostgresql();
   const pool = openPool(server.url);
   pool.on('connect', ({ connection }) => {
     // The cursor then waits for the response to its last message.
