@@ -60,7 +60,7 @@ import {
   selectSpacesChangedBy,
   selectTags,
   selectTagsOf,
-  selectVisibleUsers,
+  selectUsers,
   updateCount,
 } from './statements.ts';
 
@@ -468,12 +468,14 @@ export class SearchCopy implements SearchIndex {
     const spaces = await this.#indexer.readSpaces(source, spacePks);
     const users = [...new Set([...userPks, ...spaces.map(({ creator_pk }) => creator_pk)])];
     const tagIds = new Set(spaces.flatMap(({ tags }) => tags.map(({ tag_id }) => tag_id)));
-    const visible = await selectVisibleUsers(source, toRows(users));
+    const found = await selectUsers(source, toRows(users));
+    const visible = found.filter(({ suspended_at }) => suspended_at === null);
     const visiblePks = new Set(visible.map(({ pk }) => pk));
     return {
       spaces,
       users: visible,
       hiddenUsers: users.filter((pk) => !visiblePks.has(pk)),
+      hasDeletions: found.length < users.length,
       tags: await selectTags(
         source,
         Array.from(tagIds, (tag_id) => ({ tag_id })),
@@ -485,7 +487,7 @@ export class SearchCopy implements SearchIndex {
   async #write(
     index: DatabaseTransaction,
     spacePks: readonly number[],
-    { spaces, users, hiddenUsers, tags }: Contents,
+    { spaces, users, hiddenUsers, hasDeletions, tags }: Contents,
   ): Promise<void> {
     const former = await selectRows(index, toSpacePks(spacePks));
     const marks = await selectLastChanges(index, toSpacePks(spacePks));
@@ -519,11 +521,10 @@ export class SearchCopy implements SearchIndex {
       [],
       spaces.filter(({ pk }) => !unmoved.has(pk)),
     );
-    if (hiddenUsers.length === 0) return;
     // Removing thousands of spaces takes seconds.
     await enqueueSpacesOf(index, toRows(hiddenUsers));
     await deleteUsers(index, toRows(hiddenUsers));
-    await this.engine.requestPurge(index);
+    if (hasDeletions) await this.engine.requestPurge(index);
   }
 
   /**
@@ -591,7 +592,7 @@ export class SearchCopy implements SearchIndex {
     user: IteratorResult<User>,
     users: AsyncIterator<User>,
   ): Promise<Contents> {
-    const changed: Contents = { spaces: [], users: [], hiddenUsers: [], tags: [] };
+    const changed: Contents = { ...NO_CONTENTS, users: [], hiddenUsers: [] };
     for (let next = user; !next.done; ) {
       const batch: User[] = [];
       for (; !next.done && batch.length < SPACES_PER_BATCH; next = await users.next()) {
@@ -655,10 +656,18 @@ interface Contents {
   users: User[];
   /** The keys of suspended and deleted users. */
   hiddenUsers: number[];
+  /** Whether some of them were deleted. */
+  hasDeletions: boolean;
   tags: { tag_id: number; tag_key: string }[];
 }
 
-const NO_CONTENTS: Contents = { spaces: [], users: [], hiddenUsers: [], tags: [] };
+const NO_CONTENTS: Contents = {
+  spaces: [],
+  users: [],
+  hiddenUsers: [],
+  hasDeletions: false,
+  tags: [],
+};
 
 /** A row of `users` in a copy. */
 type User = Pick<Users, 'user_id' | 'username' | 'avatar'> & { pk: number };

@@ -15,13 +15,11 @@ export const selectPublic = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
     .where(isLiveSpace('spaces.pk')),
 );
 
-/** Users who are neither suspended nor deleted. */
-export const selectVisibleUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+export const selectUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('users')
-    .select(['pk', 'user_id', 'username', 'avatar'])
+    .select(['pk', 'user_id', 'username', 'avatar', 'suspended_at'])
     .where('pk', 'in', columnOf(rows, 'pk'))
-    .where('suspended_at', 'is', null)
     .where(isLiveUser('pk')),
 );
 
