@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     ...shared,
     include: ['test/**/*.e2e.test.ts'],
+    globalSetup: ['test/support/memory-folder.ts'],
     setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },
 });

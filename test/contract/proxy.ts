@@ -55,7 +55,9 @@ export async function startProxy(
   };
   return startHttpServer(
     async (request, response) => {
-      const exchange = await forward(request);
+      const exchange = await forward(request).catch(() => undefined);
+      // The client or the server has closed its connection. The other one sees the same.
+      if (!exchange) return response.destroy();
       await change(exchange);
       for (const name of CONNECTION_HEADERS) exchange.headers.delete(name);
       response.writeHead(exchange.status, [...exchange.headers].flat());

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon from 'autocannon';
-import { residentBytes } from '../support/process-usage.ts';
+import { residentBytes, threadTimes } from '../support/process-usage.ts';
 import { retryAfter, retryWhileUnavailable } from '../support/retry.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { median, quantile } from '../support/statistics.ts';
@@ -17,10 +17,10 @@ import {
 import type { Trial } from './trial.ts';
 
 /**
- * Maximum median of accepted cheap requests, in durations of the overload. It is 0.04 to 0.1, and 0.6 if requests queue
- * for as long as the overload lasts.
+ * Maximum median of accepted cheap requests, in durations of the overload, without waits for a processor. It is up to
+ * 0.12, and at least 0.35 if requests queue for as long as the overload lasts.
  */
-const MAX_QUEUEING = 1 / 4;
+const MAX_QUEUEING = 1 / 5;
 
 /** Uploads of an account wait up to 5 s for their turn, then up to 2 s for a thread. Later, they get 503. */
 const MAX_QUEUED_MS = 7_000;
@@ -52,7 +52,9 @@ export const overload: Trial = {
     await sleep(1_000);
 
     const watch = watchServer(server);
+    const stopMeasuring = measureRunnableShare(server);
     const mixed = await offer(server.url, requests, 5 * atCapacity.rate, seconds);
+    const runnableShare = stopMeasuring();
     const afterMixed = await recover(server.url, requests, normalTimes);
     const reads = await floodReads(server.url, seconds / 2);
     const afterReads = await recover(server.url, requests, normalTimes);
@@ -70,7 +72,10 @@ export const overload: Trial = {
     const format = (milliseconds: number) => `${Math.round(milliseconds)} ms`;
     const [before, during] = [timesOf(atCapacity.outcomes), timesOf(accepted)];
     const cheap = `the median of accepted cheap requests rose from ${format(median(before.cheap))} to ${format(median(during.cheap))}`;
-    assert(median(during.cheap) <= MAX_QUEUEING * seconds * 1000, cheap);
+    assert(
+      median(during.cheap) * runnableShare <= MAX_QUEUEING * seconds * 1000,
+      `${cheap}, ${format(median(during.cheap) * runnableShare)} without waits for a processor`,
+    );
     const [p99Before, p99] = [quantile(before.expensive, 0.99), quantile(during.expensive, 0.99)];
     const expensive = `the p99 of logins and uploads from ${format(p99Before)} to ${format(p99)}`;
     assert(p99 <= MAX_QUEUED_MS + MAX_EXPENSIVE_SLOWDOWN * p99Before, expensive);
@@ -153,6 +158,20 @@ async function openConnections(url: string): Promise<Agent> {
   const call = { name: 'warm-up', method: 'GET', path: '/healthz', headers: {} };
   await Promise.all(Array.from({ length: 1_000 }, () => send(url, call, agent)));
   return agent;
+}
+
+/**
+ * Measures the share of the time in which neither the main thread of the server nor this process waits for a processor.
+ * Programs that run beside the trial cause such waits, which make every request take longer.
+ */
+function measureRunnableShare({ child }: Server): () => number {
+  const pids = [child.pid as number, process.pid];
+  const measure = () => pids.map((pid) => threadTimes(pid).get(pid)?.waited ?? 0);
+  const [before, start] = [measure(), performance.now()];
+  return () => {
+    const waited = measure().map((total, i) => total - (before[i] as number));
+    return 1 - Math.max(...waited) / (performance.now() - start);
+  };
 }
 
 /** Searches on more connections than one event loop can serve in time. */
