@@ -486,6 +486,31 @@ describe('A copy', () => {
     for (const { context } of machines) await assertConsistent(context.engine);
   });
 
+  test('shows the spaces of an account again whose suspension ended before a repair', async () => {
+    const databaseUrl = await server.createDatabase('pardoned');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    const { engine } = app.context;
+    const copy = engine.searchIndex as SearchCopy;
+    const [exiled, pardoned] = [await app.register('deported'), await app.register('pardoned')];
+    // More than are removed at once, so that the space of the other account is still in the copy.
+    await insertSpaces(engine, exiled, Array<string>(450).fill('Exile'));
+    await createSpace(pardoned, { title: 'Return from exile' });
+    expect(await findTitles(app, 'return')).toHaveLength(1);
+    for (const { userId } of [exiled, pardoned]) await suspendAccount(engine, userId);
+    expect(await findTitles(app, 'return')).toEqual([]);
+    await restoreAccount(engine, pardoned.userId);
+    // As after a restart.
+    await execute(databaseUrl, 'UPDATE search_epoch SET token = gen_random_uuid()');
+    await copy.maintain(() => {});
+    while (await copy.removeHidden());
+    while (await copy.addPending());
+    expect(await findTitles(app, 'return')).toEqual(['Return from exile']);
+    await assertConsistent(engine);
+  });
+
   test('is repaired while the server is ready for everything except searches', async () => {
     const databaseUrl = await server.createDatabase('repaired');
     await using app = await startApp(
