@@ -4,7 +4,7 @@ import type { IsChanged } from '../database/engine.ts';
 import type { FoundKeys } from '../database/word-index.ts';
 import { SplitText } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
-import { type Budget, rejectRow } from './budget.ts';
+import { type Budget, rejectRow, skipMissingRow } from './budget.ts';
 import { type Interpretation, type Matcher, matcherOf, titleKeysOf } from './interpretation.ts';
 import { findKeys, type KeySearch } from './matching-keys.ts';
 import { EXACT_TITLE_BONUS, MAX_KEY, spacePkOf, TITLE_BONUS } from './order.ts';
@@ -86,7 +86,8 @@ export async function readRung(
         continue;
       }
       rejected += 1;
-      rejectRow(budget, text ? text.title.length + text.description.length : 0);
+      if (row) rejectRow(budget, text ? text.title.length + text.description.length : 0);
+      else skipMissingRow(budget);
       if (budget.rejectedRows <= 0) return { hits, resumeAfter: reached };
     }
     // Verifying the texts of all rejected rows takes several milliseconds.

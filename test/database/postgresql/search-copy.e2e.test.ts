@@ -245,7 +245,8 @@ test('Thousands of spaces of a suspended account disappear at once, are removed 
   );
   await copy.update();
   while (await copy.addPending());
-  const find = async () => (await readPages(app, '/api/spaces/search?q=diaspora&limit=100')).flat();
+  const readSearch = () => readPages(app, '/api/spaces/search?q=diaspora&limit=100');
+  const find = async () => (await readSearch()).flat();
   const findTags = async () =>
     (await readPages<CountedTag>(app, '/api/tags?limit=1'))
       .flat()
@@ -258,7 +259,8 @@ test('Thousands of spaces of a suspended account disappear at once, are removed 
   expect(await findTags()).toEqual(['SHARED 1001', 'single 1']);
 
   await suspendAccount(engine, user.userId);
-  expect(await find()).toHaveLength(1);
+  // The page does not end early, although most results before the remaining one are hidden.
+  expect(await readSearch()).toEqual([[expect.objectContaining({ title: 'Diaspora of another' })]]);
   // Equal counts: the newest tag first. The name is that of the remaining space.
   expect(await findTags()).toEqual(['single 1', 'shared 1']);
   expect(await countHidden()).toBe(800);
@@ -484,6 +486,31 @@ describe('A copy', () => {
     const [row] = await query(url, 'SELECT count(*)::int AS count FROM search_epoch');
     expect(row).toEqual({ count: 1 });
     for (const { context } of machines) await assertConsistent(context.engine);
+  });
+
+  test('shows the spaces of an account again whose suspension ended before a repair', async () => {
+    const databaseUrl = await server.createDatabase('pardoned');
+    await using app = await startApp(
+      { DATABASE_URL: databaseUrl },
+      { log, runsMaintenance: false },
+    );
+    const { engine } = app.context;
+    const copy = engine.searchIndex as SearchCopy;
+    const [exiled, pardoned] = [await app.register('deported'), await app.register('pardoned')];
+    // More than are removed at once, so that the space of the other account is still in the copy.
+    await insertSpaces(engine, exiled, Array<string>(450).fill('Exile'));
+    await createSpace(pardoned, { title: 'Return from exile' });
+    expect(await findTitles(app, 'return')).toHaveLength(1);
+    for (const { userId } of [exiled, pardoned]) await suspendAccount(engine, userId);
+    expect(await findTitles(app, 'return')).toEqual([]);
+    await restoreAccount(engine, pardoned.userId);
+    // As after a restart.
+    await execute(databaseUrl, 'UPDATE search_epoch SET token = gen_random_uuid()');
+    await copy.maintain(() => {});
+    while (await copy.removeHidden());
+    while (await copy.addPending());
+    expect(await findTitles(app, 'return')).toEqual(['Return from exile']);
+    await assertConsistent(engine);
   });
 
   test('is repaired while the server is ready for everything except searches', async () => {

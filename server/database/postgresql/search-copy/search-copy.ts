@@ -532,6 +532,8 @@ export class SearchCopy implements SearchIndex {
    * database in one snapshot, which the copy shows when they have been added.
    */
   async #repair(): Promise<void> {
+    // A comparison of spaces does not notice that the suspension of their creator has ended.
+    while (await this.removeHidden());
     const before = await readState(this.db);
     const spaces = this.db.selectFrom('public_spaces').selectAll().orderBy('space_pk').stream();
     const users = this.db.selectFrom('users').selectAll().stream();
