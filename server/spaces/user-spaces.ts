@@ -18,7 +18,7 @@ export async function listUserSpaces(
   const { pk } = await findUser(engine.db, userId);
   await engine.searchIndex.update();
   const page = await engine.searchIndex.read((db) => {
-    // The spaces of suspended users have no rows in this table.
+    // Without spaces of suspended users: either they or their creators have no row here.
     const query = db
       .selectFrom('public_spaces')
       .innerJoin('users', 'users.pk', 'public_spaces.creator_pk')

@@ -46,7 +46,7 @@ export async function checkCrowds(
   size: number,
   isEnough: (counts: CrowdCounts) => boolean,
 ): Promise<CrowdCounts> {
-  const word = `flock${randomUUID().replace(/[^a-f]/g, '')}`;
+  const word = `swarm${randomUUID().replace(/[^a-f]/g, '')}`;
   const counts = { reads: 0, changes: 0 };
   const crowds: Crowd[] = [];
   const deleted: Crowd[] = [];
