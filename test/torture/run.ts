@@ -69,8 +69,9 @@ async function runTrial(name: string, { promise, quickTest, run, ...trial }: Tri
   const start = performance.now();
   const report = (result: keyof typeof counts, text: string) => {
     counts[result] += 1;
-    console.log(`\n${name}: ${promise}\n  ${text}`);
+    console.log(`\n${name} ${text}`);
   };
+  console.log(`\n${name}: ${promise}`);
   if (values.postgresql && !trial.runsOnPostgresql) {
     const reason = "it is about SQLite's files, or does not depend on the database";
     return report('skipped', `skipped: ${reason}`);

@@ -16,6 +16,7 @@ export const shutdown: Trial = {
   promise:
     'On SIGTERM, /readyz returns 503, every accepted request gets its response, and the service exits with code 0 within 10 seconds.',
   runsOnPostgresql: true,
+  measuresTime: true,
   async run(scale) {
     const stops = scale === 'full' ? 100 : 2;
     const sum = { responses: 0, refused: 0, unaccepted: 0, notReady: 0 };
