@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { importRecords } from '../../server/import-export/import.ts';
 import { assertConsistent } from '../support/consistency.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { toLines } from '../support/ndjson.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
 
@@ -169,8 +170,9 @@ const lines = fc.array(
 let added = 0;
 let withRepeatedField = 0;
 
-// In parts, because two databases a run take PostgreSQL up to a second each on a busy machine.
-test.each([1, 2, 3, 4, 5, 6])(
+// In parts, because two databases a run take PostgreSQL up to a second each on a busy machine. Fewer parts there, because
+// both kinds of databases share most of the code.
+test.each(isPostgresql ? [1, 2, 3] : [1, 2, 3, 4, 5, 6])(
   'An import of hostile records changes no existing record, and its result can be exported and imported again (part %i)',
   () =>
     fc.assert(
@@ -199,7 +201,11 @@ test.each([1, 2, 3, 4, 5, 6])(
     ),
 );
 
-test('The parts import enough records, and enough with a repeated field', () => {
-  expect(added).toBeGreaterThan(100);
-  expect(withRepeatedField).toBeGreaterThan(50);
-});
+// About the generated records, which do not depend on the kind of database.
+test.skipIf(isPostgresql)(
+  'The parts import enough records, and enough with a repeated field',
+  () => {
+    expect(added).toBeGreaterThan(100);
+    expect(withRepeatedField).toBeGreaterThan(50);
+  },
+);
