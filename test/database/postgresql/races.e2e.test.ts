@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../../generated/types.gen.ts';
-import { suspendAccount } from '../../../server/account-lifecycle/suspension.ts';
+import { restoreAccount, suspendAccount } from '../../../server/account-lifecycle/suspension.ts';
 import { openSession } from '../../../server/auth/sessions.ts';
 import { isAvatarName } from '../../../server/avatars/store.ts';
 import { transact } from '../../../server/database/transaction.ts';
@@ -221,15 +221,24 @@ describe('With concurrent requests to two processes,', () => {
     expect(status).toBe(409);
   });
 
-  test('an account cannot create a space if it is suspended meanwhile', async () => {
+  test('a space whose creator is suspended meanwhile is hidden until the suspension ends', async () => {
     const user = await register();
     const [client] = clientsOf(user);
     const status = await interrupt(
       'spaces',
-      () => statusOf(api.createSpace({ client, body: spaceCreation() })),
+      () => statusOf(api.createSpace({ client, body: spaceCreation({ title: 'Nightfall' }) })),
       () => suspendAccount(second.context.engine, user.email),
     );
-    expect(status).toBe(401);
+    // Like other requests that had begun before the suspension.
+    expect(status).toBe(201);
+    const find = async ({ client }: TestApp) => {
+      const query = { q: 'nightfall' };
+      const { data } = await api.searchSpaces({ client: client(), query, throwOnError: true });
+      return data.map(({ title }) => title);
+    };
+    for (const app of [first, second]) expect(await find(app)).toEqual([]);
+    await restoreAccount(second.context.engine, user.email);
+    for (const app of [first, second]) expect(await find(app)).toEqual(['Nightfall']);
   });
 
   test('creations of spaces do not exceed MAX_SPACES', async () => {
