@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
@@ -9,6 +11,7 @@ import { retryWhileUnavailable } from '../support/retry.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace } from '../support/spaces.ts';
 import { median, quantile } from '../support/statistics.ts';
+import type { AttackOrder } from './attack.ts';
 import { type Call, duration, prepareAccount, send } from './load.ts';
 import type { Trial } from './trial.ts';
 
@@ -64,7 +67,7 @@ export const greedyClients: Trial = {
       let isHarmless = false;
       while (!isHarmless && rounds.length < ROUNDS) {
         const calm = await useService(server, next, milliseconds, pauseMs);
-        const stop = startAttack(server, attack);
+        const stop = await startAttack(server, attack);
         const busy = await useService(server, next, milliseconds, pauseMs);
         const sent = await stop();
         isHarmless = busy.median <= maxFactor * calm.median + NOISE_MS;
@@ -211,24 +214,30 @@ async function sendTimed({ url, child }: Server, call: Call, agent: Agent) {
   return { ...outcome, elapsed };
 }
 
-/** Repeats a request on many connections. Returns a function that stops and returns the number of requests. */
-function startAttack({ url }: Server, { connections, calls }: Attack): () => Promise<number> {
-  const agent = new Agent({ keepAlive: true, localAddress: GREEDY_ADDRESS });
-  let isStopping = false;
-  let sent = 0;
-  const sending = Promise.all(
-    Array.from({ length: connections }, async (_, i) => {
-      const call = calls[i % calls.length] as Call;
-      while (!isStopping) {
-        await send(url, call, agent);
-        sent += 1;
-      }
-    }),
-  );
+/**
+ * Starts an attack in a process of its own, because its responses would delay those of the other user, who is measured
+ * in this one. Returns a function that stops it and returns the number of requests.
+ */
+async function startAttack(
+  { url }: Server,
+  { connections, calls }: Attack,
+): Promise<() => Promise<number>> {
+  const attacker = fork(new URL('./attack.ts', import.meta.url), { serialization: 'advanced' });
+  const order: AttackOrder = { url, localAddress: GREEDY_ADDRESS, connections, calls };
+  attacker.send(order);
+  await nextMessage(attacker);
   return async () => {
-    isStopping = true;
-    await sending;
-    agent.destroy();
-    return sent;
+    attacker.send('stop');
+    return nextMessage(attacker);
   };
+}
+
+async function nextMessage(attacker: ChildProcess): Promise<number> {
+  const [message] = await Promise.race([
+    once(attacker, 'message'),
+    once(attacker, 'exit').then(([code]) => {
+      throw new Error(`The attacker has exited with code ${code}.`);
+    }),
+  ]);
+  return message;
 }

@@ -63,7 +63,7 @@ export const exactSearches: Trial = {
     const senders = () => machines.senders;
     const isEnough = ({ searches }: SearchCounts) => searches >= SEARCHES;
     const searching = checkSearches(users[0], [engine], senders, isEnough);
-    const reading = checkCrowds(users[1], engine, senders, CROWD_SPACES, () => isDone);
+    const reading = checkCrowds(engine, senders, CROWD_SPACES, () => isDone);
     await runTogether([searching, reading], () => {
       isDone = true;
     });
@@ -194,7 +194,7 @@ class Machines implements AsyncDisposable {
  * writers and searches. After each round, compares the copies of all machines with the database.
  */
 async function checkKills(
-  { machines, users: [user, resident], engine, databaseUrl }: Service,
+  { machines, users: [user], engine, databaseUrl }: Service,
   pks: readonly number[],
   kills: number,
 ): Promise<string> {
@@ -211,7 +211,6 @@ async function checkKills(
       () => isDone,
     );
     const reading = checkCrowds(
-      resident,
       engine,
       () => machines.senders,
       CROWD_SPACES,

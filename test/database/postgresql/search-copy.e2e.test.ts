@@ -287,10 +287,8 @@ test('Thousands of spaces of a suspended account disappear at once, are removed 
 
 test('Lists stay exact while accounts with many spaces are suspended, restored and deleted', async () => {
   const [first, second] = machines;
-  const resident = await first.register('denizen');
   const servers = [first.fetch, second.fetch];
   await checkCrowds(
-    resident,
     first.context.engine,
     () => servers,
     700,

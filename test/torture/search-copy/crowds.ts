@@ -8,13 +8,12 @@ import { restoreAccount, suspendAccount } from '../../../server/account-lifecycl
 import type { Engine } from '../../../server/database/engine.ts';
 import { transact } from '../../../server/database/transaction.ts';
 import { indexSpaces } from '../../../server/search/documents.ts';
-import type { TestUser } from '../../support/client.ts';
 import { readPages } from '../../support/pages.ts';
 import { draw } from '../drawing.ts';
 import { runTogether } from '../together.ts';
-import { insertSpaces, type Send } from './searches.ts';
+import type { Send } from './searches.ts';
 
-/** Spaces of other users among those of the crowds. */
+/** Spaces of another user, the resident, among those of the crowds. */
 const RESIDENTS = 30;
 
 interface Crowd {
@@ -35,12 +34,10 @@ export interface CrowdCounts {
 /**
  * Reads lists while accounts with many spaces are suspended, restored, deleted and replaced. No list may show a space or
  * tag of an account after it was suspended or deleted, or miss or repeat a space of a user to whom nothing happens.
- * @param resident has spaces among those of the accounts
- * @param size     number of spaces of an account
+ * @param size    number of spaces of an account
  * @param isEnough ends the changes
  */
 export async function checkCrowds(
-  resident: TestUser,
   engine: Engine,
   servers: () => readonly Send[],
   size: number,
@@ -52,11 +49,7 @@ export async function checkCrowds(
   const deleted: Crowd[] = [];
   const add = async () => crowds.push(await insertCrowd(engine, word, size));
   await add();
-  await insertSpaces(
-    engine,
-    resident,
-    Array.from({ length: RESIDENTS }, (_, i) => `${word} resident ${i}`),
-  );
+  const { name: resident } = await insertCrowd(engine, word, RESIDENTS);
   await add();
   let isStopped = false;
   const isOver = () => isStopped || isEnough(counts);
@@ -91,7 +84,7 @@ export async function checkCrowds(
       const hidden = [...crowds, ...deleted.slice(-5)]
         .filter(({ isHidden, version }) => isHidden && version % 2 === 0)
         .map((crowd) => ({ crowd, version: crowd.version }));
-      const found = await readLists(servers(), word, i);
+      const found = await readLists(servers(), word, resident, i);
       if (!found) {
         await sleep(50);
         continue;
@@ -150,12 +143,13 @@ async function insertCrowd(engine: Engine, word: string, size: number): Promise<
 
 /**
  * Reads one of the lists.
- * @returns the names of accounts and tags on it, and the number of residents on a list of spaces; undefined if a server
- *   is not available
+ * @returns the names of accounts and tags on it, and the number of the resident's spaces on a list of spaces; undefined
+ *   if a server is not available
  */
 async function readLists(
   servers: readonly Send[],
   word: string,
+  resident: string,
   i: number,
 ): Promise<{ names: string[]; residents?: number } | undefined> {
   const send = servers[i % servers.length] as Send;
@@ -172,7 +166,7 @@ async function readLists(
       return { names: tags.map(({ tag_name }) => tag_name) };
     }
     const lists = [
-      `/api/spaces/search?q=${word}%20resident&as_typed=true&limit=9`,
+      `/api/spaces/search?q=${word}%20${resident}&as_typed=true&limit=9`,
       // Most results are of crowds, so a page can end early.
       `/api/spaces/search?q=${word}&as_typed=true&limit=100`,
       '/api/spaces?sort=newest&limit=100',
@@ -183,7 +177,7 @@ async function readLists(
     assert.equal(new Set(pages.flat().map(({ space_id }) => space_id)).size, titles.length);
     return {
       names: titles.map(([, name]) => name ?? ''),
-      residents: titles.filter(([first, name]) => first === word && name === 'resident').length,
+      residents: titles.filter(([, name]) => name === resident).length,
     };
   } catch (error) {
     if (isAvailable) throw error;
