@@ -22,7 +22,7 @@ import {
   isDamage,
   prepareCopy,
 } from '../../../server/database/postgresql/search-copy/copy-file.ts';
-import { pruneLog } from '../../../server/database/postgresql/search-copy/log.ts';
+import { pruneLog, readLogState } from '../../../server/database/postgresql/search-copy/log.ts';
 import { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
@@ -294,6 +294,24 @@ test('Lists stay exact while accounts with many spaces are suspended, restored a
     700,
     ({ changes, reads }) => changes >= 6 && reads >= 20,
   );
+});
+
+test('The question before each search reads no earlier changes, however many the log keeps', async () => {
+  const { engine } = machines[0].context;
+  await engine.db.transaction().execute(async (trx) => {
+    await sql`INSERT INTO search_changes (xid, space_pk) SELECT '1', 0 FROM generate_series(1, 20000)`.execute(
+      trx,
+    );
+    // A prepared statement gets such a plan after a few executions.
+    await sql`SET LOCAL plan_cache_mode = force_generic_plan`.execute(trx);
+    const { hasChanges } = await readLogState(trx, { min: 2, end: 2 ** 50, open: [2, 3, 4] });
+    expect(hasChanges).toBe(false);
+    const { rows } = await sql<{ read: number }>`
+      SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) AS read
+      FROM pg_stat_xact_user_tables WHERE relname = 'search_changes'`.execute(trx);
+    expect(rows[0]?.read).toBeLessThan(100);
+    await sql`DELETE FROM search_changes WHERE xid = '1'`.execute(trx);
+  });
 });
 
 test('A large transaction removes spaces that another process adds to the copy at the same time', async () => {

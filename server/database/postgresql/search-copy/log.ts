@@ -43,9 +43,7 @@ export async function readLogState(source: Database, since: Snapshot): Promise<L
     SELECT pg_current_snapshot()::text AS snapshot,
       (SELECT token::text FROM search_epoch WHERE server = ${SERVER}) AS epoch,
       (SELECT xid::text::bigint FROM search_changes_bound) AS bound,
-      EXISTS (SELECT FROM search_changes WHERE ${isInvisible(since)}) AS "hasChanges"`.execute(
-    source,
-  );
+      EXISTS (SELECT FROM ${invisibleChanges(since)}) AS "hasChanges"`.execute(source);
   return rows[0] as LogState;
 }
 
@@ -70,8 +68,8 @@ export async function readLargeTransactions(
   size: number,
 ): Promise<LargeTransaction[]> {
   const { rows } = await sql<LargeTransaction>`
-    SELECT xid::text::bigint AS xid, count(*) AS changes FROM search_changes
-    WHERE ${isInvisible(since)} GROUP BY xid HAVING count(*) > ${size}`.execute(source);
+    SELECT xid::text::bigint AS xid, count(*) AS changes FROM ${invisibleChanges(since)}
+    GROUP BY xid HAVING count(*) > ${size}`.execute(source);
   return rows;
 }
 
@@ -87,10 +85,10 @@ export async function readLog(
 ): Promise<LoggedChange[]> {
   const xids = large.map(({ xid }) => String(xid));
   const { rows } = await sql<LoggedChange>`
-    SELECT id, xid::text::bigint AS xid, space_pk, user_pk, omit FROM search_changes
-    WHERE ${isInvisible(since)} AND (
-      xid <> ALL(${xids}::text[]::xid8[]) OR user_pk IS NOT NULL OR space_pk <= ${lastSpacePk}
-    )`.execute(source);
+    SELECT id, xid::text::bigint AS xid, space_pk, user_pk, omit FROM ${invisibleChanges(since)}
+    WHERE xid <> ALL(${xids}::text[]::xid8[]) OR user_pk IS NOT NULL OR space_pk <= ${lastSpacePk}`.execute(
+    source,
+  );
   return rows;
 }
 
@@ -110,11 +108,16 @@ export async function readTransaction(
 }
 
 /**
- * SQL condition. Not `NOT pg_visible_in_snapshot(xid, snapshot)`, which cannot use the index: behind a transaction that
- * stays open, it would test every row of the log.
+ * SQL for the rows of the log that a snapshot does not show. PostgreSQL would read the whole log for other conditions:
+ * for `NOT pg_visible_in_snapshot(xid, snapshot)`, which cannot use the index, and for `OR` in an `EXISTS` without known
+ * values, where it expects to find a row soon.
  */
-function isInvisible({ end, open }: Snapshot): RawBuilder<boolean> {
-  return sql<boolean>`(xid >= ${String(end)}::text::xid8 OR xid = ANY(${open.map(String)}::text[]::xid8[]))`;
+function invisibleChanges({ end, open }: Snapshot): RawBuilder<unknown> {
+  return sql`(
+    SELECT * FROM search_changes WHERE xid >= ${String(end)}::text::xid8
+    UNION ALL
+    SELECT * FROM search_changes WHERE xid = ANY(${open.map(String)}::text[]::xid8[])
+  ) AS changes`;
 }
 
 /**
