@@ -108,9 +108,9 @@ export async function readTransaction(
 }
 
 /**
- * SQL for the rows of the log that a snapshot does not show. PostgreSQL would read the whole log for other conditions:
- * for `NOT pg_visible_in_snapshot(xid, snapshot)`, which cannot use the index, and for `OR` in an `EXISTS` without known
- * values, where it expects to find a row soon.
+ * SQL for the rows of the log that a snapshot does not show. For two shorter conditions, PostgreSQL would read the whole
+ * log: `NOT pg_visible_in_snapshot(xid, snapshot)` cannot use the index, and `OR` does not use it in the generic plan of
+ * a prepared statement.
  */
 function invisibleChanges({ end, open }: Snapshot): RawBuilder<unknown> {
   return sql`(
