@@ -117,7 +117,7 @@ function invisibleChanges({ end, open }: Snapshot): RawBuilder<unknown> {
     SELECT * FROM search_changes WHERE xid >= ${String(end)}::text::xid8
     UNION ALL
     SELECT * FROM search_changes WHERE xid = ANY(${open.map(String)}::text[]::xid8[])
-  ) AS changes`;
+  ) AS invisible`;
 }
 
 /**
