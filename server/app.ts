@@ -7,25 +7,22 @@ import Fastify, {
 } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
-import { type Caller, requireSession } from './auth/sessions.ts';
 import type { Context } from './context.ts';
-import { contract, type Operation, operations } from './contract.ts';
+import { contract, operations } from './contract.ts';
 import { makeHandlers } from './handlers/index.ts';
 import { rememberAddresses } from './http/addresses.ts';
 import { rejectAmbiguousHeaders } from './http/ambiguous-headers.ts';
-import { authenticate, callerOf } from './http/authentication.ts';
+import { authenticate } from './http/authentication.ts';
 import { serveAvatars } from './http/avatars.ts';
 import { checkBody, parseBodies } from './http/bodies.ts';
 import { recordResponses, rejectUnsupportedExpectations } from './http/client-errors.ts';
-import { readSender } from './http/client-key.ts';
+import { clientKeys, networkKey } from './http/client-key.ts';
 import { allowOrigins } from './http/cors.ts';
 import { serveDocumentation } from './http/documentation.ts';
 import { drainUnreadBodies } from './http/draining.ts';
 import { errorHandler } from './http/error-handler.ts';
 import { shutDownGracefully } from './http/graceful-shutdown.ts';
 import { serveHealth } from './http/health.ts';
-import { limitPerIteration } from './http/iterations.ts';
-import { shedLoad } from './http/load-shedding.ts';
 import { collectPaths, rejectOtherMethods } from './http/methods.ts';
 import { measureRequests, serveMetrics } from './http/metrics.ts';
 import { rejectMalformedPaths } from './http/percent-encoding.ts';
@@ -36,12 +33,12 @@ import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { TIME_LIMITS, type TimeLimits } from './http/time-limits.ts';
-import { limitPerAccount } from './http/turns.ts';
+import { takeTurns } from './http/turns.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
 import { serveWebPage } from './http/web-page.ts';
-import type { Sender } from './rate-limits/read-limits.ts';
+import type { ClientKeys } from './rate-limits/read-limits.ts';
 
 /** The additions of a demo to the application. */
 export interface DemoOptions {
@@ -83,6 +80,7 @@ export async function buildApp(
   measureRequests(app, context);
   // Pipelining next, because it counts every request of a connection.
   limitPipelining(app);
+  takeTurns(app, config);
   warnAboutUntrustedProxy(app, config);
   // Before the hooks that reject requests, because browsers hide responses without CORS headers from the page.
   await setSecurityHeaders(app);
@@ -91,7 +89,6 @@ export async function buildApp(
   rejectMalformedPaths(app);
   const limits = limitReads(app, config);
   rejectUnknownPaths(app, limits);
-  shedLoad(app, context, timeLimits);
 
   // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
   await serveHealth(app, context);
@@ -105,7 +102,7 @@ export async function buildApp(
     if (demo?.webPageFolder) await serveWebPage(files, demo.webPageFolder, config);
   });
   await app.register(async (avatars) => {
-    addHooks(avatars, limits(readSender, 1 / AVATARS_PER_READ));
+    addHooks(avatars, limits(clientKeys, 1 / AVATARS_PER_READ));
     await serveAvatars(avatars, context);
   });
   await app.register(async (api) => serveOperations(api, context, limits));
@@ -115,10 +112,12 @@ export async function buildApp(
   return app;
 }
 
-/** Reads that require a token count by account, wherever it signs in. */
-function accountOf(request: FastifyRequest): Sender {
-  const account = `account ${callerOf(request).userId}`;
-  return { client: account, network: account };
+/** The reads of a signed-in user count by account, because many people can share an IP address. */
+function readerKeys(request: FastifyRequest): ClientKeys {
+  const { caller } = request;
+  return caller
+    ? { client: `account ${caller.userId}`, network: networkKey(request) }
+    : clientKeys(request);
 }
 
 /** Pages show many avatars, which are small and cached. */
@@ -139,33 +138,20 @@ async function serveOperations(
   // Runs before the hooks of the routes below.
   api.addHook('onRequest', rejectMalformedQuery);
   const handlers = makeHandlers(context);
-  const checkSession = (caller: Caller) => requireSession(context.engine.db, caller);
-  const awaitIteration = limitPerIteration();
-  const turns = {
-    read: limitPerAccount(checkSession),
-    write: limitPerAccount(checkSession),
-    upload: limitPerAccount(checkSession),
-    download: limitPerAccount(checkSession),
-  };
 
   await api.register(openapiGlue, {
     specification: contractForRoutes(),
     operationResolver: (operationId: string) => {
       const operation = operations.find((each) => each.operationId === operationId);
       if (!operation) throw new Error(`The contract has no operation ${operationId}.`);
-      const handler = handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod;
-      const kind = kindOf(operation);
       return {
         method: operation.method as HTTPMethods,
         url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
-        handler: kind ? turns[kind](handler) : handler,
+        handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
         onRequest: [
-          // Before authentication, so that a rejected request causes no database query.
-          ...(operation.isPublicRead ? limits() : []),
           // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),
-          ...(operation.isOwnRead ? limits(accountOf) : []),
-          awaitIteration,
+          ...(operation.isPublicRead || operation.isOwnRead ? limits(readerKeys) : []),
           checkBody(operation),
         ],
         config: { operation },
@@ -174,17 +160,6 @@ async function serveOperations(
       };
     },
   });
-}
-
-/**
- * Returns which requests of the same account an operation waits for. Data downloads have their own turns, because they
- * run for as long as their clients read.
- */
-function kindOf({ operationId, bodyType, authentication, isOwnRead }: Operation) {
-  if (bodyType === 'multipart/form-data') return 'upload';
-  if (operationId === 'downloadAccountData') return 'download';
-  if (authentication !== 'required') return undefined;
-  return isOwnRead ? 'read' : 'write';
 }
 
 /**

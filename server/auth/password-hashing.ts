@@ -36,7 +36,10 @@ function dummyHash(): string {
  */
 export const MAX_CONCURRENT_HASHES = Math.max(1, Math.min(3, availableParallelism() - 1));
 const MAX_WAITING_HASHES = 64;
-const limitHashing = limitConcurrency(MAX_CONCURRENT_HASHES, MAX_WAITING_HASHES);
+const limitHashing = limitConcurrency({
+  limit: MAX_CONCURRENT_HASHES,
+  maxWaiting: MAX_WAITING_HASHES,
+});
 
 /** Returns the number of passwords waiting to be hashed or verified. */
 export const countWaitingPasswords = limitHashing.countWaiting;

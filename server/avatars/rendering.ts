@@ -36,12 +36,13 @@ const MAX_WAITING_RENDERINGS = 8;
 // The most expensive image within the limits (64 megapixels, interlaced, 16 bits per channel) takes 600 MB of memory
 // and more than a second of one core. One image of each size at a time, for all workers of a machine, leaves resources
 // for other requests.
+const limitRendering = () => limitConcurrency({ limit: 1, maxWaiting: MAX_WAITING_RENDERINGS });
 const limiters: Record<RenderingSize, Limiter> = {
-  ordinary: limitConcurrency(1, MAX_WAITING_RENDERINGS),
-  large: limitConcurrency(1, MAX_WAITING_RENDERINGS),
+  ordinary: limitRendering(),
+  large: limitRendering(),
 };
 
-const limitMetadata = limitConcurrency(1, MAX_WAITING_RENDERINGS);
+const limitMetadata = limitRendering();
 
 /** Returns the number of uploads waiting to be rendered. */
 export function countWaitingAvatars(): number {
@@ -51,13 +52,12 @@ export function countWaitingAvatars(): number {
 /**
  * Renders an uploaded JPEG, PNG, WebP or GIF (first frame) as an avatar. Detects the type from the file content and
  * ignores the declared type.
- * @param account whose avatar it is; accounts share the time of rendering evenly
  * @returns a WebP file without metadata: upright, cropped to the largest centred square, scaled to
  *   `AVATAR_EDGE_PIXELS`, in sRGB, with its transparency
  * @throws DomainError `avatar_type_unsupported`; `avatar_undecodable` if the file is damaged, truncated, over 64
  *   megapixels, or not decoded within 10 seconds; `unavailable` if too many avatars wait to be rendered
  */
-export async function renderAvatar(file: Uint8Array, account: string): Promise<Buffer> {
+export async function renderAvatar(file: Uint8Array): Promise<Buffer> {
   const image = stripMetadata(file);
   if (image === undefined) {
     throw new DomainError(
@@ -66,21 +66,21 @@ export async function renderAvatar(file: Uint8Array, account: string): Promise<B
       [{ pointer: '/avatar', message: 'must be a JPEG, PNG, WebP or GIF file' }],
     );
   }
-  const metadata = await readMetadata(image, account);
+  const metadata = await readMetadata(image);
   const cost = costOf(metadata, image);
   const size = cost > MAX_ORDINARY_COST ? 'large' : 'ordinary';
   const render = async () => {
     using _ = await takeRenderingTurn(size);
     return await encode(await decodeSquare(image, metadata), image.orientation);
   };
-  return limiters[size](render, { account, cost });
+  return limiters[size](render);
 }
 
 /** Reads the header of an image. @throws DomainError `avatar_undecodable` if it is damaged, or has too many pixels */
-async function readMetadata({ bytes }: StrippedImage, account: string): Promise<Metadata> {
+async function readMetadata({ bytes }: StrippedImage): Promise<Metadata> {
   // Without a limit, because it decodes no pixels, and an error of sharp would lack the size.
   const read = () => sharp(bytes, { limitInputPixels: false }).metadata().catch(rejectDamaged);
-  const metadata = await limitMetadata(read, { account, cost: bytes.length });
+  const metadata = await limitMetadata(read);
   const { width, height } = metadata;
   if (width * height > MAX_PIXELS) throw tooManyPixels(width, height);
   return metadata;

@@ -8,7 +8,6 @@ import { keyedRequest } from '../http/idempotency-key.ts';
 import { DEFAULT_LIMIT, openNewerCursor, readPage, sealNewerCursor } from '../http/pages.ts';
 import { invalidValues } from '../http/problems.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
-import { limitWaits } from '../http/waits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import type { EventPosition } from '../messages/message-order.ts';
 import { deleteMessage, getMessage, listMessages, sendMessage } from '../messages/messages.ts';
@@ -16,7 +15,6 @@ import { deleteMessage, getMessage, listMessages, sendMessage } from '../message
 export function messagesHandlers(context: Context) {
   const { engine, rateLimits, followers } = context;
   const createOnce = createOnceOn(engine);
-  const whileWaiting = limitWaits(context);
 
   async function followMessages(
     request: FastifyRequest<{ Querystring: ListMessagesData['query'] }>,
@@ -36,11 +34,10 @@ export function messagesHandlers(context: Context) {
     }
     const position = openNewerCursor(context, request, after) as EventPosition;
     const { caller } = request;
-    const read = () =>
-      followers.follow({ caller, spaceId, position, limit, waitMs: wait * 1000 }, (end) =>
-        reply.raw.once('close', end),
-      );
-    const events = wait > 0 ? await whileWaiting(request, read) : await read();
+    const events = await followers.follow(
+      { caller, spaceId, position, limit, waitMs: wait * 1000 },
+      (end) => reply.raw.once('close', end),
+    );
     return {
       items: events.items,
       next_cursor: null,

@@ -3,6 +3,7 @@ import { type Caller, findCaller } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
 import { DomainError } from '../errors.ts';
+import { rememberAccount } from './turns.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -43,6 +44,7 @@ export function authenticate(
       );
     }
     request.caller = caller;
+    rememberAccount(request, caller.userId);
   };
 }
 

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Operation } from '../contract.ts';
@@ -8,7 +7,7 @@ import { isTooDeep } from '../text/json-depth.ts';
 import { findUnstorable } from '../text/storable.ts';
 import { MAX_DRAINED_BYTES } from './draining.ts';
 import { HttpProblem, nestedTooDeeply, unstorableText } from './problems.ts';
-import { REJECTION_DELAY_MS } from './rate-limits.ts';
+import { resumeTurn } from './turns.ts';
 import { MULTIPART_OPTIONS } from './uploads.ts';
 
 /** Fits the longest texts that the contract allows, even with every character escaped as `\uXXXX`. */
@@ -21,14 +20,14 @@ export async function parseBodies(app: FastifyInstance): Promise<void> {
   app.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
-    async (request: FastifyRequest, body: Buffer) => {
-      // First, because deep values take long to parse and to check.
-      if (isTooDeep(body)) {
-        await sleep(REJECTION_DELAY_MS);
-        throw nestedTooDeeply();
-      }
-      return parseJson(app, request, body);
-    },
+    (request: FastifyRequest, body: Buffer, done) =>
+      resumeTurn(request, () => {
+        try {
+          done(null, parseJson(app, request, body));
+        } catch (error) {
+          done(error as Error);
+        }
+      }),
   );
   // Ignores bodies sent to operations without a request body. `checkBody` rejects other types for all other operations.
   app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => {
@@ -101,6 +100,8 @@ function bodyMissing(type: string): HttpProblem {
 }
 
 function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer): unknown {
+  // First, because deep values take long to parse and to check.
+  if (isTooDeep(body)) throw nestedTooDeeply();
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);

@@ -16,7 +16,7 @@ export async function serveHealth(
     isStopping = true;
   });
   // An overloaded process is alive, and a restart would not help.
-  const config = { isExemptFromLoadShedding: true };
+  const config = { takesNoTurns: true };
   app.get('/healthz', { config }, async () => ({ status: 'ok' }));
   app.get('/readyz', async (request) => {
     if (isStopping) throw unavailable();

@@ -28,7 +28,7 @@ export function serveMetrics(
   const readMetrics = cluster.isWorker ? shareMetrics(registry) : () => registry.metrics();
 
   // Operators need the metrics of an overloaded service most.
-  const config = { isExemptFromLoadShedding: true };
+  const config = { takesNoTurns: true };
   app.get('/metrics', { config }, async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
     if (token === undefined || !isEqualInConstantTime(token, metricsToken)) {

@@ -7,8 +7,8 @@ import { DomainError, RateExceededError } from '../errors.ts';
 import { shareReads } from '../rate-limits/cluster.ts';
 import type { Attempt, RateLimit } from '../rate-limits/rate-limit.ts';
 import type { RateLimits } from '../rate-limits/rate-limits.ts';
-import { createReadLimits, type Sender } from '../rate-limits/read-limits.ts';
-import { networkKey, readSender } from './client-key.ts';
+import { type ClientKeys, createReadLimits } from '../rate-limits/read-limits.ts';
+import { clientKeys, networkKey } from './client-key.ts';
 
 /**
  * Runs `work` if the rate limit allows it, and sets the RateLimit headers of the reply.
@@ -113,17 +113,17 @@ function isRejection(error: DomainError): boolean {
 }
 
 /** Otherwise, clients that repeat rejected requests at once would keep the process busy with rejections. */
-export const REJECTION_DELAY_MS = 100;
+const REJECTION_DELAY_MS = 100;
 
 /** See `limitReads`. */
 export type LimitReads = (
-  senderOf?: (request: FastifyRequest) => Sender,
+  keysOf?: (request: FastifyRequest) => ClientKeys,
   weight?: number,
 ) => onRequestHookHandler[];
 
 /**
  * Returns a function that returns the hooks of routes with a limit of reads, or an empty array if there is no limit.
- * `senderOf` returns whose reads to count, by default those of the client. `weight` is the number of reads that a
+ * `keysOf` returns whose reads to count, by default those of the client. `weight` is the number of reads that a
  * request counts as. Workers exchange their counts about once a second, so the limit is approximate.
  */
 export function limitReads(
@@ -136,9 +136,9 @@ export function limitReads(
     const stop = shareReads(limits);
     app.addHook('onClose', async () => stop());
   }
-  return (senderOf = readSender, weight = 1) => [
+  return (keysOf = clientKeys, weight = 1) => [
     (request, reply, done) => {
-      const read = limits.count(senderOf(request), weight);
+      const read = limits.count(keysOf(request), weight);
       setRateLimitHeaders(reply, read);
       if (read.isAllowed) done();
       else setTimeout(done, REJECTION_DELAY_MS, tooManyRequests(read.resetSeconds));

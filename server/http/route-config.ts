@@ -4,7 +4,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation of the contract that the route serves. Undefined for all other routes. */
     operation?: Operation;
-    /** Whether the route responds even while the server sheds load. */
-    isExemptFromLoadShedding?: boolean;
+    /** Whether requests to the route never wait for their turn. */
+    takesNoTurns?: boolean;
   }
 }

@@ -1,73 +1,78 @@
-import type { RouteHandlerMethod } from 'fastify';
-import type { Caller } from '../auth/sessions.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import type { Config } from '../config.ts';
 import { overloaded } from '../system/concurrency.ts';
-import { callerOf } from './authentication.ts';
+import { takeTurn } from '../system/event-loop.ts';
+import { currentSender, type Sender } from '../system/senders.ts';
+import { clientKey, networkKey } from './client-key.ts';
+import { corsHeaders } from './cors-headers.ts';
 
-/** Number of requests that an account runs at the same time. Further ones wait for their turn. */
-const MAX_CONCURRENT_REQUESTS = 2;
-
-const MAX_WAIT_MS = 5_000;
-
-interface Requests {
-  running: number;
-  /** Functions that begin the waiting requests, in the order of their arrival. */
-  waiting: (() => void)[];
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose turns the request takes. Null for routes that always respond. */
+    sender: Sender | null;
+  }
 }
 
+let requests = 0;
+
 /**
- * Returns a function that wraps handlers, so that the requests of an account to them wait for each other. Then many
- * parallel requests of one account delay those of others as little as two, and use as little memory.
+ * Makes requests wait for their turn of the event loop, see `docs/fair-shares.md`. Nothing of a request is processed
+ * before it, so that a request that will be rejected waits like any other.
  *
- * A request runs until its response has been sent and its handler has ended. Its client can disconnect earlier, but the
- * work continues.
- *
- * The handlers throw DomainError `unavailable` if the request has waited for 5 seconds.
- * @param checkSession called for requests that have waited; rejects if the session has ended meanwhile
+ * Rejects requests with 503 that have waited for too long, except those that may wait for messages: a message makes all
+ * readers of a space send their next request at the same time.
  */
-export function limitPerAccount(
-  checkSession: (caller: Caller) => Promise<void>,
-): (handler: RouteHandlerMethod) => RouteHandlerMethod {
-  const accounts = new Map<string, Requests>();
-
-  async function waitForTurn({ waiting }: Requests): Promise<void> {
-    const turn = Promise.withResolvers<void>();
-    waiting.push(turn.resolve);
-    const deadline = setTimeout(() => {
-      const index = waiting.indexOf(turn.resolve);
-      // Otherwise, the turn has come.
-      if (index === -1) return;
-      waiting.splice(index, 1);
-      turn.reject(overloaded());
-    }, MAX_WAIT_MS).unref();
-    await turn.promise;
-    clearTimeout(deadline);
-  }
-
-  function endTurn(userId: string, requests: Requests): void {
-    // The next request takes over the turn. Requests of others run first.
-    const next = requests.waiting.shift();
-    if (next) setImmediate(next);
-    else requests.running -= 1;
-    if (requests.running === 0) accounts.delete(userId);
-  }
-
-  return (handler) =>
-    async function (request, reply) {
-      const caller = callerOf(request);
-      const requests = accounts.get(caller.userId) ?? { running: 0, waiting: [] };
-      accounts.set(caller.userId, requests);
-      const mustWait = requests.running === MAX_CONCURRENT_REQUESTS;
-      if (mustWait) await waitForTurn(requests);
-      else requests.running += 1;
-      try {
-        if (mustWait) {
-          // The client has disconnected.
-          if (reply.raw.closed) throw overloaded();
-          await checkSession(caller);
-        }
-        return await handler.call(this, request, reply);
-      } finally {
-        endTurn(caller.userId, requests);
-      }
+export function takeTurns(
+  app: FastifyInstance,
+  { corsOrigins }: Pick<Config, 'corsOrigins'>,
+): void {
+  app.decorateRequest('sender', null);
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.routeOptions.config.takesNoTurns) return done();
+    request.sender = senderOf(request);
+    const reject = (error: Error) => {
+      // Set here, because the hook that sets them for other responses has not run.
+      reply.headers(corsHeaders(corsOrigins, request.headers.origin));
+      done(error);
     };
+    // The client may have disconnected while the request waited.
+    const begin = () => (reply.raw.closed ? reject(overloaded()) : done());
+    takeTurn(request.sender, begin, mayWaitForMessages(request) ? undefined : reject);
+  });
+  // What follows the arrival of a body would otherwise belong to nobody.
+  app.addHook('preValidation', (request, _reply, done) => resumeTurn(request, done));
+}
+
+/** Calls `resume` in a turn of the sender of the request. */
+export function resumeTurn({ sender }: FastifyRequest, resume: () => void): void {
+  if (sender === null || currentSender() === sender) resume();
+  else takeTurn(sender, resume);
+}
+
+/** The accounts of access tokens, as they were sent in Authorization headers. */
+const accounts = new LRUCache<string, string>({ max: 10_000 });
+
+/**
+ * Makes later requests with the same token wait in the line of their account, although their token is verified only
+ * after they have waited.
+ */
+export function rememberAccount({ headers }: FastifyRequest, userId: string): void {
+  if (headers.authorization) accounts.set(headers.authorization, userId);
+}
+
+function senderOf(request: FastifyRequest): Sender {
+  const { authorization } = request.headers;
+  requests += 1;
+  return {
+    network: networkKey(request),
+    account: (authorization && accounts.get(authorization)) ?? clientKey(request),
+    request: requests,
+  };
+}
+
+function mayWaitForMessages({ routeOptions, query }: FastifyRequest): boolean {
+  const { operation } = routeOptions.config;
+  const { wait } = query as { wait?: unknown };
+  return operation?.operationId === 'listMessages' && wait !== undefined;
 }

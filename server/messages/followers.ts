@@ -1,29 +1,28 @@
-import { setImmediate as nextLoopTurn } from 'node:timers/promises';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import { findAnySpace } from '../spaces/space-access.ts';
+import { limitConcurrency } from '../system/concurrency.ts';
+import { nextTurn, takeTurn } from '../system/event-loop.ts';
+import { FairQueue } from '../system/fair-queue.ts';
+import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts';
 import { checkReaders, type Reader } from './follower-access.ts';
 import { type EventPosition, formatTime } from './message-order.ts';
 import { type Events, readAppreciated, readEvents } from './read-events.ts';
 
-/** Number of spaces that are read at the same time. */
+/** Number of reads for groups of followers at the same time. */
 const MAX_CONCURRENT_READS = 4;
 
-/**
- * Readers that have waited get their responses in batches of this size at this interval, because each sends its next
- * request at once. So a message to a space with many readers delays other requests little.
- */
-const BATCH_SIZE = 20;
-const BATCH_INTERVAL_MS = 10;
+/** Maximum number of waiting readers of this process. Each takes several kilobytes. */
+const MAX_WAITING = 10_000;
 
 /** Polls use at most this share of the time, but take place at least once a second. */
 const POLL_SHARE = 0.02;
 const MIN_POLL_INTERVAL_MS = 50;
 const MAX_POLL_INTERVAL_MS = 1_000;
 
-/** Number of readers that a poll checks without yielding to the event loop. */
-const READERS_PER_CHECK = 500;
+/** Number of readers that are checked in one turn of the event loop. */
+const GROUP_SIZE = 200;
 
 export interface EventRequest extends Reader {
   position: EventPosition;
@@ -39,7 +38,8 @@ export interface EventRequest extends Reader {
  */
 export interface Followers {
   /**
-   * Returns the next events of a space. If there are none, waits for them, at most `waitMs`.
+   * Returns the next events of a space. If there are none, waits for them, at most `waitMs`. If too many readers wait,
+   * ends the longest wait of the account that waits most often.
    * @param onDisconnect calls a function when the client disconnects
    * @throws DomainError `space_not_found`, `unauthenticated`, also while it waits
    */
@@ -51,6 +51,7 @@ export interface Followers {
 }
 
 interface Follower extends EventRequest {
+  sender: Sender;
   /** Followers of a space with the same position and limit get the same events. */
   query: string;
   /** Whether its position has been read once. */
@@ -71,7 +72,7 @@ interface Room {
   lastEventTime: string;
   /** Whether there may be events for those who wait. */
   hasNews: boolean;
-  /** Whether it is in the queue or being read. */
+  /** Whether it will be read or is being read. */
   isBusy: boolean;
 }
 
@@ -79,11 +80,15 @@ interface Room {
 export function openFollowers(
   { engine, avatars }: { engine: Engine; avatars: AvatarUrls },
   onFailure: (error: unknown) => void,
+  maxWaiting = MAX_WAITING,
 ): Followers {
   const rooms = new Map<string, Room>();
-  const queue: Room[] = [];
-  const deliver = openDelivery();
-  let reading = 0;
+  const waiting = new FairQueue<Follower>();
+  const limitRead = limitConcurrency({
+    limit: MAX_CONCURRENT_READS,
+    maxWaiting: Infinity,
+    maxWaitMs: Infinity,
+  });
   let isListening = false;
   let isEnding = false;
   let pollTimer: NodeJS.Timeout | undefined;
@@ -110,6 +115,7 @@ export function openFollowers(
 
   function leaveRoom(follower: Follower): void {
     clearTimeout(follower.timeout);
+    waiting.remove(follower.sender, follower);
     const room = rooms.get(follower.spaceId);
     room?.followers.delete(follower);
     if (room) removeIfUnused(room);
@@ -128,29 +134,13 @@ export function openFollowers(
   function requestRead(room: Room): void {
     if (room.isBusy) return;
     room.isBusy = true;
-    queue.push(room);
     // Later, so that requests that arrive together share a read.
-    setImmediate(readRooms);
+    setImmediate(readRoom, room);
   }
 
   function announce(room: Room): void {
     room.hasNews = true;
     requestRead(room);
-  }
-
-  function readRooms(): void {
-    while (reading < MAX_CONCURRENT_READS) {
-      const room = queue.shift();
-      if (!room) return;
-      reading += 1;
-      void readRoom(room).finally(() => {
-        reading -= 1;
-        room.isBusy = false;
-        if (room.hasNews || room.arrived.length > 0) requestRead(room);
-        else removeIfUnused(room);
-        readRooms();
-      });
-    }
   }
 
   /** Never rejects. */
@@ -159,6 +149,17 @@ export function openFollowers(
     const arrived = room.arrived.splice(0);
     const followers = room.hasNews ? [...room.followers] : arrived;
     room.hasNews = false;
+    for (const some of inGroups(networksInTurn(followers))) {
+      await runAs(some[0]?.sender ?? SERVER, () => limitRead(() => readFor(room, some)));
+    }
+    room.isBusy = false;
+    if (room.hasNews || room.arrived.length > 0) requestRead(room);
+    else removeIfUnused(room);
+  }
+
+  /** Never rejects. */
+  async function readFor(room: Room, followers: readonly Follower[]): Promise<void> {
+    await nextTurn();
     try {
       room.spacePk ??= (await findAnySpace(engine.db, null, room.spaceId)).pk;
       const found = await readForAll(room.spacePk, followers);
@@ -171,14 +172,14 @@ export function openFollowers(
         const error = errors.get(follower);
         const events = asSeenBy(found.get(follower.query) as Events, follower.caller);
         if (error) end(follower, error);
-        else if (hasEvents(events)) deliverEvents(follower, events);
+        else if (hasEvents(events)) deliver(follower, events);
         else if (follower.waitMs === 0 || isEnding) end(follower, events);
         else beginWaiting(follower);
       }
     } catch (error) {
       // The next poll requests another read.
       room.lastEventTime = '';
-      const isMissing = error instanceof DomainError;
+      const isMissing = error instanceof DomainError && error.code === 'space_not_found';
       for (const follower of followers) {
         if (follower.hasWaited && !isMissing) continue;
         leaveRoom(follower);
@@ -202,32 +203,32 @@ export function openFollowers(
     return found;
   }
 
-  function deliverEvents(follower: Follower, events: Events): void {
-    // Others cause no burst of responses, because their requests have just arrived one by one.
-    if (!follower.hasWaited) {
-      end(follower, events);
-      return;
-    }
+  function deliver(follower: Follower, events: Events): void {
     leaveRoom(follower);
-    deliver(() => follower.resolve(events));
+    // A message can have thousands of readers, who send their next requests at once, so each waits for its turn.
+    if (follower.hasWaited) takeTurn(follower.sender, () => follower.resolve(events));
+    else follower.resolve(events);
   }
 
   function beginWaiting(follower: Follower): void {
     if (follower.hasWaited) return;
     follower.hasWaited = true;
     follower.timeout = setTimeout(() => end(follower, noEvents(follower)), follower.waitMs);
-    pollTimer ??= setTimeout(poll, MIN_POLL_INTERVAL_MS).unref();
+    waiting.add(follower.sender, follower);
+    const longest = waiting.size > maxWaiting ? waiting.longestLine()[0] : undefined;
+    if (longest) end(longest, noEvents(longest));
+    pollTimer ??= setTimeout(() => runAs(SERVER, poll), MIN_POLL_INTERVAL_MS).unref();
   }
 
   async function poll(): Promise<void> {
     const startedAt = performance.now();
-    const waiting = [...rooms.values()].flatMap(({ followers }) =>
+    const readers = [...rooms.values()].flatMap(({ followers }) =>
       [...followers].filter(({ hasWaited }) => hasWaited),
     );
     try {
-      for (let i = 0; i < waiting.length; i += READERS_PER_CHECK) {
-        await checkFollowers(waiting.slice(i, i + READERS_PER_CHECK));
-        await nextLoopTurn();
+      for (const some of inGroups(readers)) {
+        await checkFollowers(some);
+        await nextTurn();
       }
     } catch (error) {
       onFailure(error);
@@ -271,6 +272,7 @@ export function openFollowers(
       const { promise, resolve, reject } = Promise.withResolvers<Events>();
       const follower = {
         ...request,
+        sender: currentSender(),
         query: `${request.position.join()} ${request.limit}`,
         hasWaited: false,
         timeout: undefined,
@@ -283,10 +285,10 @@ export function openFollowers(
     },
     async endWaits() {
       isEnding = true;
-      const waiting = [...rooms.values()].flatMap(({ followers }) => [...followers]);
-      for (const [index, follower] of waiting.entries()) {
-        if (index % BATCH_SIZE === 0) await nextLoopTurn();
-        if (follower.hasWaited) end(follower, noEvents(follower));
+      const followers = [...rooms.values()].flatMap(({ followers }) => [...followers]);
+      for (const follower of followers.filter(({ hasWaited }) => hasWaited)) {
+        await nextTurn();
+        end(follower, noEvents(follower));
       }
     },
     close() {
@@ -296,20 +298,22 @@ export function openFollowers(
   };
 }
 
-/** Returns a function that calls functions in their order, in batches. */
-function openDelivery(): (deliver: () => void) => void {
-  const queue: (() => void)[] = [];
-  let timer: NodeJS.Timeout | undefined;
-  const deliverBatch = () => {
-    timer = undefined;
-    const batch = queue.splice(0, BATCH_SIZE);
-    if (batch.length > 0) timer = setTimeout(deliverBatch, BATCH_INTERVAL_MS);
-    for (const deliver of batch) deliver();
-  };
-  return (deliver) => {
-    queue.push(deliver);
-    if (timer === undefined) timer = setTimeout(deliverBatch, 0);
-  };
+/** Orders followers so that those of a network come after as many of each other one. */
+function networksInTurn(followers: readonly Follower[]): Follower[] {
+  const counts = new Map<string, number>();
+  const ranked = followers.map((follower) => {
+    const { network } = follower.sender;
+    const rank = counts.get(network) ?? 0;
+    counts.set(network, rank + 1);
+    return { follower, rank };
+  });
+  return ranked.sort((a, b) => a.rank - b.rank).map(({ follower }) => follower);
+}
+
+function* inGroups(followers: readonly Follower[]): Iterable<Follower[]> {
+  for (let i = 0; i < followers.length; i += GROUP_SIZE) {
+    yield followers.slice(i, i + GROUP_SIZE);
+  }
 }
 
 function hasEvents({ items, changedItems, deletedMessageIds }: Events): boolean {

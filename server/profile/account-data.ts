@@ -1,4 +1,3 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type {
   AccountData,
@@ -16,6 +15,7 @@ import { readPage } from '../database/keyset-page.ts';
 import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { describeSpaces } from '../spaces/describe-spaces.ts';
+import { nextTurn } from '../system/event-loop.ts';
 import { readProfile } from './profile.ts';
 
 /** Number of rows read at once. Bounds the memory and the uninterrupted time of a download. */
@@ -72,23 +72,11 @@ async function* readPages<T>(
 ): AsyncIterable<T[]> {
   let position: Position | undefined;
   do {
-    const page: Page<T> = await readInTurn(() => readPage({ limit: BATCH_SIZE, position }));
+    await nextTurn();
+    const page: Page<T> = await readPage({ limit: BATCH_SIZE, position });
     yield page.items;
     position = page.next ?? undefined;
   } while (position);
-}
-
-/** Settles when the last page has been read that a download of this process waits for. */
-let lastPage: Promise<unknown> = Promise.resolve();
-
-/**
- * Reads the pages of all downloads one after the other, with other requests in between. Many downloads with fast clients
- * delay others as little as one.
- */
-function readInTurn<T>(read: () => Promise<T>): Promise<T> {
-  const page = lastPage.then(() => yieldToEventLoop()).then(read);
-  lastPage = page.catch(() => {});
-  return page;
 }
 
 async function listOwnSpaces(

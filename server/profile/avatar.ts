@@ -29,7 +29,7 @@ export async function changeAvatar(
   caller: Caller,
   file: Uint8Array,
 ): Promise<string> {
-  const bytes = await renderAvatar(file, caller.userId);
+  const bytes = await renderAvatar(file);
   const avatar = newAvatarName();
   await discardAvatar(engine.db, avatar, new Date(Date.now() + CHANGE_TIMEOUT_MS));
   await avatars.put(avatar, bytes);

@@ -6,15 +6,15 @@ export interface ReadLimits {
    * Counts a read.
    * @param weight how many reads it counts as
    */
-  count(sender: Sender, weight?: number): ReadDecision;
+  count(keys: ClientKeys, weight?: number): ReadDecision;
   /** Returns the allowed reads since the last call, by key. Counts them only after the first call. */
   takeCounts(): ReadCounts;
   /** Adds reads that other processes have allowed. */
   addCounts(counts: ReadCounts): void;
 }
 
-/** The rate-limit keys of the sender of a request. */
-export interface Sender {
+/** The rate-limit keys of the client that sent a request. */
+export interface ClientKeys {
   /** The IPv4 address, or the /64 block of an IPv6 address. */
   client: string;
   /**

@@ -1,7 +1,7 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { IsChanged } from '../database/engine.ts';
 import type { FoundKeys } from '../database/word-index.ts';
+import { nextTurn } from '../system/event-loop.ts';
 import { SplitText } from '../text/words/query.ts';
 import { titleKey } from '../text/words/tokenize.ts';
 import { type Budget, rejectRow, skipMissingRow } from './budget.ts';
@@ -91,7 +91,7 @@ export async function readRung(
       if (budget.rejectedRows <= 0) return { hits, resumeAfter: reached };
     }
     // Verifying the texts of all rejected rows takes several milliseconds.
-    if (matcher.mustVerify) await yieldToEventLoop();
+    if (matcher.mustVerify) await nextTurn();
   }
   return { hits, resumeAfter: null };
 }

@@ -1,7 +1,7 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Engine } from '../database/engine.ts';
 import type { Position } from '../pagination.ts';
+import { endOfSlice } from '../system/event-loop.ts';
 import { type Dictionary, readDictionary } from './dictionary/dictionary.ts';
 import { currentVersions, type SearchVersions } from './revision.ts';
 import { readIndex, type SearchView } from './view.ts';
@@ -84,9 +84,9 @@ export async function getCachedResponse(
   });
 }
 
-/** Reads the current versions once for all requests of one iteration of the event loop. */
+/** Reads the current versions once for all requests of a slice. */
 function readSharedVersions(engine: Engine, state: SearchState): Promise<SearchVersions> {
-  state.pendingVersions ??= yieldToEventLoop().then(async () => {
+  state.pendingVersions ??= endOfSlice().then(async () => {
     // Later requests must see later writes, so they start another read.
     state.pendingVersions = undefined;
     await engine.searchIndex.update();

@@ -1,96 +1,121 @@
 import { DomainError } from '../errors.ts';
+import { FairQueue } from './fair-queue.ts';
+import { currentSender, type Sender } from './senders.ts';
 
-/** A task that has waited longer fails when its turn comes, because its client has probably given up. */
-const MAX_WAIT_MS = 2_000;
+/** Work that has waited longer fails when its turn comes, because its client has probably given up. */
+export const MAX_WAIT_MS = 2_000;
 
-/** Whose work a task is, and how long it roughly takes, in any unit. */
-interface Share {
-  account: string;
-  cost: number;
-}
+/** A network counts as active for this long after its last task. */
+const ACTIVE_MS = 1_000;
 
 /** Runs tasks, and returns their results. */
 export interface Limiter {
   /**
-   * Tasks without a share run in the order of the calls. Otherwise, cheap tasks run before expensive ones, and accounts
-   * with many tasks get no more time than others.
-   * @throws DomainError `unavailable` if too many tasks wait, or if the task has waited for more than 2 seconds
+   * Senders take turns, and have the same time if all have tasks that wait.
+   * @throws DomainError `unavailable` if too many tasks wait, or if the task has waited for too long
    */
-  <T>(task: () => Promise<T>, share?: Share): Promise<T>;
+  <T>(task: () => Promise<T>): Promise<T>;
+  /**
+   * Waits until a task may begin. Its end must be reported by calling the returned function once.
+   * @throws like the function itself
+   */
+  begin(): Promise<() => void>;
   /** Returns the number of tasks that have not begun. */
   countWaiting(): number;
 }
 
-const NO_SHARE: Share = { account: '', cost: 0 };
+interface LimiterOptions {
+  /** Maximum number of tasks that run. */
+  limit: number;
+  /** Maximum number of tasks that wait. Beyond it, the newest one of the sender with the most of them fails. */
+  maxWaiting: number;
+  /** By default, 2 seconds. */
+  maxWaitMs?: number;
+  /** Maximum number of tasks of one network that run while other networks are active. By default, all. */
+  maxBesideOthers?: number;
+}
 
 interface WaitingTask {
-  rank: number;
-  share: Share;
+  sender: Sender;
+  enqueuedAt: number;
   begin: () => void;
   reject: (error: DomainError) => void;
 }
 
-/**
- * Returns a limiter that runs at most `limit` tasks concurrently. Up to `maxWaiting` more wait. Beyond that, the last
- * one in their order is rejected.
- *
- * The order is that of self-clocked fair queueing. A task's rank is the virtual time at which it would end if all
- * accounts shared the slot evenly. The lowest rank is next. The virtual time is the rank of the task that began last.
- */
-export function limitConcurrency(limit: number, maxWaiting: number): Limiter {
-  const queue: WaitingTask[] = [];
-  /** The highest rank of each account, if it is later than the virtual time. */
-  const ranks = new Map<string, number>();
-  let virtualTime = 0;
+export function limitConcurrency({
+  limit,
+  maxWaiting,
+  maxWaitMs = MAX_WAIT_MS,
+  maxBesideOthers = limit,
+}: LimiterOptions): Limiter {
+  const queue = new FairQueue<WaitingTask>();
+  /** The active networks. The one that began or ended a task last is last. */
+  const networks = new Map<string, { running: number; usedAt: number }>();
   let running = 0;
 
-  function waitForSlot(rank: number, share: Share): Promise<void> {
-    return new Promise((begin, reject) => {
-      const index = queue.findIndex((each) => each.rank > rank);
-      queue.splice(index === -1 ? queue.length : index, 0, { rank, share, begin, reject });
-      const last = queue.length > maxWaiting ? queue.pop() : undefined;
-      if (!last) return;
-      takeBack(last.share);
-      last.reject(overloaded());
-    });
-  }
-
-  /** Takes back a task that does not run. Otherwise, an account would lose its place by trying again. */
-  function takeBack({ account, cost }: Share): void {
-    const rank = ranks.get(account);
-    if (rank !== undefined) ranks.set(account, rank - cost);
-  }
-
-  function advanceTo(time: number): void {
-    virtualTime = Math.max(virtualTime, time);
-    for (const [account, rank] of ranks) if (rank <= virtualTime) ranks.delete(account);
-  }
-
-  async function run<T>(task: () => Promise<T>, share = NO_SHARE): Promise<T> {
-    const { account, cost } = share;
-    const enqueuedAt = performance.now();
-    const start = Math.max(virtualTime, ranks.get(account) ?? 0);
-    ranks.set(account, start + cost);
-    if (running < limit) running += 1;
-    else await waitForSlot(start + cost, share);
-    try {
-      if (performance.now() - enqueuedAt > MAX_WAIT_MS) {
-        takeBack(share);
-        throw overloaded();
-      }
-      advanceTo(start + cost);
-      return await task();
-    } finally {
-      // The next task in the queue takes over the slot, so that a new call cannot overtake it.
-      const next = queue.shift();
-      if (next) next.begin();
-      else running -= 1;
-      // Nobody waits, so earlier work must not delay anyone later.
-      if (running === 0) ranks.clear();
+  function countRunning(network: string, change: 1 | -1): void {
+    const count = (networks.get(network)?.running ?? 0) + change;
+    const now = performance.now();
+    networks.delete(network);
+    networks.set(network, { running: count, usedAt: now });
+    running += change;
+    for (const [each, { running, usedAt }] of networks) {
+      if (running > 0 || now - usedAt < ACTIVE_MS) break;
+      networks.delete(each);
     }
   }
 
-  return Object.assign(run, { countWaiting: () => queue.length });
+  function mayBegin(network: string): boolean {
+    const used = networks.get(network);
+    const isAlone = networks.size === (used ? 1 : 0);
+    return isAlone || (used?.running ?? 0) < maxBesideOthers;
+  }
+
+  function beginNext(): void {
+    while (running < limit) {
+      const next = queue.next(mayBegin);
+      if (!next) return;
+      if (performance.now() - next.enqueuedAt > maxWaitMs) {
+        next.reject(overloaded());
+        continue;
+      }
+      countRunning(next.sender.network, 1);
+      next.begin();
+    }
+  }
+
+  function shed(): void {
+    const newest = queue.longestLine().at(-1);
+    if (!newest) return;
+    queue.remove(newest.sender, newest);
+    newest.reject(overloaded());
+  }
+
+  async function begin(): Promise<() => void> {
+    const sender = currentSender();
+    await new Promise<void>((begin, reject) => {
+      queue.add(sender, { sender, enqueuedAt: performance.now(), begin, reject });
+      beginNext();
+      if (queue.size > maxWaiting) shed();
+    });
+    const begunAt = performance.now();
+    return () => {
+      countRunning(sender.network, -1);
+      queue.charge(sender, performance.now() - begunAt);
+      beginNext();
+    };
+  }
+
+  async function run<T>(task: () => Promise<T>): Promise<T> {
+    const end = await begin();
+    try {
+      return await task();
+    } finally {
+      end();
+    }
+  }
+
+  return Object.assign(run, { begin, countWaiting: () => queue.size });
 }
 
 /** Returns the error for work that cannot be done in time. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { register, type TestUser } from '../support/client.ts';
-import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { createSpace } from '../support/spaces.ts';
 
 // Each worker caches search results. These tests write through one worker and read through both, so that each worker
@@ -11,7 +11,7 @@ import { createSpace } from '../support/spaces.ts';
 
 let server: Server;
 beforeAll(async () => {
-  server = await startServer({ ...WITHOUT_LOAD_SHEDDING, WORKERS: '2' });
+  server = await startServer({ WORKERS: '2' });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 

@@ -3,7 +3,7 @@ import sharp, { type Sharp } from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ProblemCode } from '../../generated/problem-codes.gen.ts';
 import { stripMetadata } from '../../server/avatars/metadata.ts';
-import { renderAvatar as renderAvatarOf } from '../../server/avatars/rendering.ts';
+import { renderAvatar } from '../../server/avatars/rendering.ts';
 import { DomainError } from '../../server/errors.ts';
 import { loopingExif, pngChunk, webpChunks } from '../support/image-chunks.ts';
 import { type RandomInteger, randomIntegers } from '../support/random.ts';
@@ -13,8 +13,6 @@ const red: Colour = [220, 30, 30];
 const green: Colour = [30, 200, 30];
 const blue: Colour = [30, 30, 220];
 const white: Colour = [250, 250, 250];
-
-const renderAvatar = (file: Uint8Array) => renderAvatarOf(file, 'ada');
 
 const formats = ['jpeg', 'png', 'webp', 'gif'] as const;
 

@@ -1,4 +1,4 @@
-import { readSender } from '../../server/http/client-key.ts';
+import { clientKeys } from '../../server/http/client-key.ts';
 import { createReadLimits } from '../../server/rate-limits/read-limits.ts';
 import { median, rangeOf } from '../support/statistics.ts';
 import { type Figure, formatNumber } from './report.ts';
@@ -32,7 +32,7 @@ function measure(addresses: string[]): number[] {
   const socket = { remoteAddress: '127.0.0.1' } as never;
   const run = () => {
     for (let i = 0; i < REQUESTS; i += 1) {
-      limits.count(readSender({ ip: addresses[i % addresses.length] as string, socket }));
+      limits.count(clientKeys({ ip: addresses[i % addresses.length] as string, socket }));
     }
   };
   run();

@@ -1,162 +1,89 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from 'node:events';
+import { connect, type Server } from 'node:net';
 import Fastify from 'fastify';
-import { expect, test, vi } from 'vitest';
-import type { Caller } from '../../server/auth/sessions.ts';
-import { DomainError } from '../../server/errors.ts';
-import { limitPerAccount } from '../../server/http/turns.ts';
+import { expect, test } from 'vitest';
+import { rememberAccount, takeTurns } from '../../server/http/turns.ts';
 
-/** Starts a server whose responses to `/` wait for `release`. The header `account` names the caller. */
-async function startServer() {
-  const app = Fastify({ forceCloseConnections: true });
-  const running: { account: string; release: () => void }[] = [];
-  const ended = new Set<string>();
-  let [arrived, disconnected] = [0, 0];
-  let authentication = Promise.resolve();
-  app.decorateRequest('caller', null);
-  app.addHook('onRequest', async (request, { raw }) => {
-    arrived += 1;
-    raw.once('close', () => {
-      if (!raw.writableFinished) disconnected += 1;
-    });
-    await authentication;
-    request.caller = { userId: String(request.headers.account) } as Caller;
-  });
-  app.setErrorHandler((error, _request, reply) =>
-    reply.code(500).send(error instanceof DomainError ? error.code : String(error)),
-  );
-  const inTurn = limitPerAccount(async ({ userId }) => {
-    if (ended.has(userId)) throw new DomainError('unauthenticated', 'The session has ended.');
-  });
-  app.get(
-    '/',
-    inTurn(async (request) => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      running.push({ account: String(request.headers.account), release: resolve });
-      await promise;
-      return 'done';
-    }),
-  );
-  const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  return {
-    running: () => running.map(({ account }) => account),
-    release: (...indexes: number[]) => indexes.forEach((index) => void running[index]?.release()),
-    endSession: (account: string) => ended.add(account),
-    arrived: () => arrived,
-    disconnected: () => disconnected,
-    /** Returns a function that ends the delay. */
-    delayAuthentication: () => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      authentication = promise;
-      return resolve;
-    },
-    read: (account: string, signal?: AbortSignal) =>
-      fetch(url, { headers: { account }, signal: signal ?? null }).then(
-        (response) => response.text(),
-        () => 'aborted',
-      ),
-    [Symbol.asyncDispose]: () => app.close(),
-  };
+/** Blocks the event loop, like a query of SQLite. */
+function work(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
 }
 
-test('An account runs two reads at a time, without delaying those of others', async () => {
-  await using server = await startServer();
-  const reads = Array.from({ length: 4 }, () => server.read('ann'));
-  await expect.poll(server.running).toEqual(['ann', 'ann']);
-  const other = server.read('bob');
-  await expect.poll(server.running).toEqual(['ann', 'ann', 'bob']);
-  await sleep(50);
-  expect(server.running()).toEqual(['ann', 'ann', 'bob']);
-  server.release(0);
-  await expect.poll(server.running).toEqual(['ann', 'ann', 'bob', 'ann']);
-  server.release(1, 2, 3);
-  await expect.poll(() => server.running().length).toBe(5);
-  server.release(4);
-  expect(await Promise.all([...reads, other])).toEqual(Array(5).fill('done'));
-});
+interface Request {
+  address: string;
+  account?: string;
+}
 
-test('A read runs until its work is done, even if its client has disconnected', async () => {
-  await using server = await startServer();
-  const client = new AbortController();
-  const aborted = [server.read('ann', client.signal), server.read('ann', client.signal)];
-  await expect.poll(server.running).toHaveLength(2);
-  client.abort();
-  await Promise.all(aborted);
-  await expect.poll(server.disconnected).toBe(2);
-  const next = server.read('ann');
-  await sleep(50);
-  expect(server.running()).toHaveLength(2);
-  server.release(0);
-  await expect.poll(server.running).toHaveLength(3);
-  server.release(1, 2);
-  expect(await next).toBe('done');
-});
-
-test('A waiting read whose client disconnects does not run', async () => {
-  await using server = await startServer();
-  const reads = [server.read('ann'), server.read('ann')];
-  await expect.poll(server.running).toHaveLength(2);
-  const client = new AbortController();
-  server.read('ann', client.signal);
-  await expect.poll(server.arrived).toBe(3);
-  const last = server.read('ann');
-  client.abort();
-  await expect.poll(server.disconnected).toBe(1);
-  await expect.poll(server.arrived).toBe(4);
-  server.release(0, 1);
-  await expect.poll(server.running).toHaveLength(3);
-  server.release(2);
-  expect(await Promise.all([...reads, last])).toEqual(['done', 'done', 'done']);
-  expect(server.running()).toHaveLength(3);
-});
-
-test('Clients that disconnect during authentication keep no turn', async () => {
-  await using server = await startServer();
-  const authenticate = server.delayAuthentication();
-  const client = new AbortController();
-  for (let i = 0; i < 3; i += 1) server.read('ann', client.signal);
-  await expect.poll(server.arrived).toBe(3);
-  client.abort();
-  await expect.poll(server.disconnected).toBe(3);
-  authenticate();
-  await expect.poll(server.running).toHaveLength(2);
-  server.release(0, 1);
-  const read = server.read('ann');
-  await expect.poll(server.running).toHaveLength(3);
-  server.release(2);
-  expect(await read).toBe('done');
-});
-
-test('A read that has waited for five seconds is rejected, and the next ones run', async () => {
-  await using server = await startServer();
-  const reads = [server.read('ann'), server.read('ann')];
-  await expect.poll(server.running).toHaveLength(2);
-  const startedAt = performance.now();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+/**
+ * Sends requests, each on a connection of its own, so that the server receives all of them at once. Returns them in the
+ * order in which they ran.
+ */
+async function sendTogether(requests: readonly Request[], milliseconds: number) {
+  const handled: Request[] = [];
+  const app = Fastify({ forceCloseConnections: true, trustProxy: true });
+  takeTurns(app, { corsOrigins: '*' });
+  app.get('/:index', async (request) => {
+    const { index } = request.params as { index: number };
+    const { account } = requests[index] as Request;
+    if (account) rememberAccount(request, account);
+    handled.push(requests[index] as Request);
+    work(milliseconds);
+    return 'done';
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
   try {
-    const late = server.read('ann');
-    while (vi.getTimerCount() === 0) await new Promise(setImmediate);
-    vi.advanceTimersByTime(5_000);
-    expect(await late).toBe('unavailable');
+    const { port } = app.server.address() as { port: number };
+    const sockets = requests.map(() => connect(port, '127.0.0.1'));
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    // The server accepts the connections later than their clients are connected.
+    await expect.poll(() => countConnections(app.server)).toBe(requests.length);
+    const responses = sockets.map(async (socket) => String((await once(socket, 'data'))[0]));
+    for (const [index, { address, account }] of requests.entries()) {
+      const token = account ? `authorization: Bearer ${account}\r\n` : '';
+      sockets[index]?.write(
+        `GET /${index} HTTP/1.1\r\nhost: a\r\nx-forwarded-for: ${address}\r\n${token}\r\n`,
+      );
+    }
+    const statuses = (await Promise.all(responses)).map((text) => text.slice(9, 12));
+    return { handled, statuses };
   } finally {
-    vi.useRealTimers();
+    await app.close();
   }
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
-  const next = server.read('ann');
-  await expect.poll(server.arrived).toBe(4);
-  server.release(0, 1);
-  await expect.poll(server.running).toHaveLength(3);
-  server.release(2);
-  expect(await Promise.all([...reads, next])).toEqual(['done', 'done', 'done']);
+}
+
+function countConnections(server: Server): Promise<number> {
+  return new Promise((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+}
+
+test.each(['192.0.2.7', '2001:db8:7:7::1'])(
+  'Requests of %s that arrive together run after those of others',
+  async (address) => {
+    const other = { address: '198.51.100.1' };
+    const { handled } = await sendTogether([...Array(20).fill({ address }), other], 2);
+    expect(handled).toHaveLength(21);
+    expect(handled.slice(0, 4)).toContainEqual(other);
+  },
+);
+
+test('Requests of an account run after those of others with the same address', async () => {
+  const address = '192.0.2.8';
+  const [ann, bob] = [
+    { address, account: 'ann' },
+    { address, account: 'bob' },
+  ];
+  // The server knows the accounts of tokens that it has verified.
+  await sendTogether([ann, bob], 0);
+  const { handled } = await sendTogether([...Array(20).fill(ann), bob], 2);
+  expect(handled.slice(0, 4)).toContainEqual(bob);
 });
 
-test('A read whose session ends while it waits is rejected', async () => {
-  await using server = await startServer();
-  const reads = [server.read('ann'), server.read('ann')];
-  await expect.poll(server.running).toHaveLength(2);
-  const waiting = server.read('ann');
-  await expect.poll(server.arrived).toBe(3);
-  server.endSession('ann');
-  server.release(0, 1);
-  expect(await Promise.all([...reads, waiting])).toEqual(['done', 'done', 'unauthenticated']);
-  expect(server.running()).toHaveLength(2);
+test('Requests that have waited for two seconds are rejected, those of others are not', async () => {
+  const greedy = Array(12).fill({ address: '192.0.2.9' });
+  const others = ['198.51.100.2', '198.51.100.3'].map((address) => ({ address }));
+  const { statuses } = await sendTogether([...greedy, ...others], 300);
+  expect(statuses.slice(-2)).toEqual(['200', '200']);
+  expect(statuses.filter((status) => status !== '200').length).toBeGreaterThan(3);
 });

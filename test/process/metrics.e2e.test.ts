@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
 import { INSTANCE, parseMetrics } from '../support/metrics.ts';
-import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
+import { startServer } from '../support/server.ts';
 
 const headers = { authorization: 'Bearer sesame', connection: 'close' };
 
 test('Each worker serves the metrics of all workers, including those that have exited', async () => {
   const startedAt = Math.floor(Date.now() / 1_000);
   await using server = await startServer({
-    ...WITHOUT_LOAD_SHEDDING,
     WORKERS: '2',
     METRICS_TOKEN: 'sesame',
     LOG_LEVEL: 'info',

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
+import { startServer } from '../support/server.ts';
 
 test('Workers share the limit of public reads', async () => {
   await using server = await startServer({
-    ...WITHOUT_LOAD_SHEDDING,
     WORKERS: '2',
     RATE_LIMITS: 'on',
     PUBLIC_RATE_LIMIT: '60',

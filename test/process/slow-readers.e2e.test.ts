@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { register } from '../support/client.ts';
-import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { createSpace, sendMessage } from '../support/spaces.ts';
 
 /**
@@ -34,7 +34,7 @@ function sendWithoutReading({ port }: Server, localAddress: string, path: string
 }
 
 test('The client with the most unsent bytes loses connections, but other slow clients lose none', async () => {
-  await using server = await startServer(WITHOUT_LOAD_SHEDDING);
+  await using server = await startServer();
   const path = await fillPage(server);
   const patient = sendWithoutReading(server, '127.0.0.3', path);
   const sockets = Array.from({ length: CONNECTIONS }, () =>

@@ -75,7 +75,7 @@ export async function startApp(
   const opened = started.use(await openContext(config, log, { runsMaintenance }));
   const context = { ...opened, engine: engine(opened.engine) };
   // Load shedding has its own tests. Here, it would make tests fail on a busy machine.
-  const app = await buildApp(context, { ...TIME_LIMITS, maxEventLoopDelayMs: 60_000, ...limits });
+  const app = await buildApp(context, { ...TIME_LIMITS, ...limits });
   started.defer(() => app.close());
   await app.listen({ host: config.host, port });
 

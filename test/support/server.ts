@@ -9,7 +9,7 @@ import { explainInsecureVersion } from '../../server/process/node-version.js';
 import { createTestDatabase } from './databases.ts';
 import { INSTANCE } from './metrics.ts';
 import { freePort } from './ports.ts';
-import { preload, startProcess } from './processes.ts';
+import { startProcess } from './processes.ts';
 
 const READY_TIMEOUT_MS = 120_000;
 const POLL_INTERVAL_MS = 20;
@@ -36,11 +36,6 @@ export interface Server extends AsyncDisposable {
   /** Kills the server and its workers with SIGKILL, so that they cannot clean up. */
   kill(): Promise<void>;
 }
-
-/** Settings of a server that never sheds load. Otherwise, it would reject requests of a test on a busy machine. */
-export const WITHOUT_LOAD_SHEDDING = preload(`
-  import { TIME_LIMITS } from '${new URL('../../server/http/time-limits.ts', import.meta.url)}';
-  TIME_LIMITS.maxEventLoopDelayMs = 60_000;`);
 
 /**
  * Starts a server and waits until it is ready.

@@ -1,9 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { limitConcurrency } from '../../server/system/concurrency.ts';
+import { runAs } from '../../server/system/senders.ts';
 
 describe('A concurrency limit', () => {
   test('runs at most `limit` tasks concurrently, in the order of the calls', async () => {
-    const limited = limitConcurrency(2, 5);
+    const limited = limitConcurrency({ limit: 2, maxWaiting: 5 });
     const begun: number[] = [];
     let running = 0;
     let maxRunning = 0;
@@ -25,7 +26,7 @@ describe('A concurrency limit', () => {
   });
 
   test('rejects with the error of a task, and continues', async () => {
-    const limited = limitConcurrency(1, 2);
+    const limited = limitConcurrency({ limit: 1, maxWaiting: 2 });
     const failures = [
       limited(async () => {
         throw new Error('first');
@@ -43,7 +44,7 @@ describe('A concurrency limit', () => {
   });
 
   test('keeps new tasks from overtaking waiting ones', async () => {
-    const limited = limitConcurrency(1, 2);
+    const limited = limitConcurrency({ limit: 1, maxWaiting: 2 });
     let running = 0;
     const order: string[] = [];
     const task = (name: string) =>
@@ -62,7 +63,7 @@ describe('A concurrency limit', () => {
   });
 
   test('rejects a task if too many wait', async () => {
-    const limited = limitConcurrency(1, 1);
+    const limited = limitConcurrency({ limit: 1, maxWaiting: 1 });
     let finish = () => {};
     const running = limited(() => new Promise<void>((resolve) => (finish = resolve)));
     const waiting = limited(async () => 'done');
@@ -73,123 +74,71 @@ describe('A concurrency limit', () => {
     expect(await limited(async () => 'room again')).toBe('room again');
   });
 
-  describe('with shares', () => {
-    /** Starts tasks of accounts while another one runs. Returns their outcomes in the order in which they ended. */
-    const run = async (tasks: [account: string, cost: number][], maxWaiting = 9) => {
-      const limited = limitConcurrency(1, maxWaiting);
-      const ended: string[] = [];
-      const running = limited(() => new Promise(setImmediate));
-      const results = tasks.map(([account, cost]) =>
-        limited(async () => ended.push(`${account} ${cost}`), { account, cost }),
+  test('lets networks take turns', async () => {
+    const limited = limitConcurrency({ limit: 1, maxWaiting: 9 });
+    const order: string[] = [];
+    const add = (network: string) =>
+      runAs({ network, account: network, request: 0 }, () =>
+        limited(async () => {
+          order.push(network);
+          await new Promise(setImmediate);
+        }),
       );
-      for (const result of await Promise.allSettled([running, ...results])) {
-        if (result.status === 'rejected') ended.push(result.reason.code);
-      }
-      return ended.join(', ');
-    };
+    await Promise.all(['a', 'a', 'a', 'b'].map(add));
+    expect(order).toEqual(['a', 'b', 'a', 'a']);
+  });
 
-    test('runs cheap tasks before expensive ones', async () => {
-      expect(
-        await run([
-          ['ann', 8],
-          ['bob', 1],
-          ['cat', 1],
-          ['dan', 5],
-        ]),
-      ).toBe('bob 1, cat 1, dan 5, ann 8');
-    });
-
-    test('gives an account with many cheap tasks no more time than others', async () => {
-      expect(
-        await run([
-          ['ann', 2],
-          ['ann', 2],
-          ['ann', 2],
-          ['bob', 5],
-        ]),
-      ).toBe('ann 2, ann 2, bob 5, ann 2');
-    });
-
-    test('keeps an account that repeats cheap tasks from delaying others for long', async () => {
-      const limited = limitConcurrency(1, 9);
-      let count = 0;
-      let isDone = false;
-      const repeat = async () => {
-        while (!isDone && count < 100) {
-          const task = async () => {
-            count += 1;
-          };
-          await limited(task, { account: 'ann', cost: 1 });
-        }
-      };
-      const repeating = [repeat(), repeat(), repeat()];
-      await limited(async () => {}, { account: 'bob', cost: 5 });
-      isDone = true;
-      expect(count).toBeLessThan(10);
-      await Promise.all(repeating);
-    });
-
-    test('runs an expensive task soon, even if new accounts keep adding cheap ones', async () => {
-      const limited = limitConcurrency(1, 9);
-      let count = 0;
-      let isDone = false;
-      const repeat = async () => {
-        while (!isDone && count < 200) {
-          const task = async () => {
-            count += 1;
-          };
-          await limited(task, { account: `account ${count}`, cost: 1 });
-        }
-      };
-      const repeating = [repeat(), repeat(), repeat()];
-      await limited(async () => {}, { account: 'bob', cost: 5 });
-      isDone = true;
-      expect(count).toBeLessThan(30);
-      await Promise.all(repeating);
-    });
-
-    test('keeps the place of an account whose earlier tasks were rejected', async () => {
-      const limited = limitConcurrency(1, 2);
-      const order: string[] = [];
-      const added: Promise<unknown>[] = [];
-      const add = (account: string, cost: number, task = () => {}) => {
-        const result = limited(
-          async () => {
-            order.push(account);
-            task();
-          },
-          { account, cost },
-        );
-        added.push(result);
-        return result;
-      };
-      add('ann', 1);
-      add('bob', 1, () => void add('dan', 2));
-      add('cat', 1, () => void add('eve', 4));
-      const rejected = Array.from({ length: 5 }, () =>
-        expect(limited(async () => {}, { account: 'dan', cost: 2 })).rejects.toThrow(),
+  test('rejects the newest task of the network with the most', async () => {
+    const limited = limitConcurrency({ limit: 1, maxWaiting: 3 });
+    const add = (network: string) =>
+      runAs({ network, account: network, request: 0 }, () =>
+        limited(() => new Promise<void>(setImmediate)),
+      ).then(
+        () => network,
+        ({ code }) => code,
       );
-      await Promise.all(rejected);
-      while (added.length > 0) await added.shift();
-      expect(order).toEqual(['ann', 'bob', 'cat', 'dan', 'eve']);
-    });
+    const outcomes = ['a', 'a', 'a', 'a', 'b'].map(add);
+    expect(await Promise.all(outcomes)).toEqual(['a', 'a', 'a', 'unavailable', 'b']);
+  });
 
-    test('rejects the last task if too many wait', async () => {
-      const tasks: [string, number][] = [
-        ['ann', 5],
-        ['bob', 7],
-        ['cat', 1],
-      ];
-      expect(await run(tasks, 2)).toBe('cat 1, ann 5, unavailable');
-    });
+  test('runs fewer tasks of a network while others are active', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      const limited = limitConcurrency({ limit: 4, maxWaiting: 9, maxBesideOthers: 2 });
+      const running = { a: 0, b: 0 };
+      const add = (network: 'a' | 'b') =>
+        runAs({ network, account: network, request: 0 }, async () => {
+          const end = await limited.begin();
+          running[network] += 1;
+          return end;
+        });
+      const alone = await Promise.all(['a', 'a', 'a', 'a'].map(() => add('a')));
+      expect(running).toEqual({ a: 4, b: 0 });
+      const other = add('b');
+      for (const end of alone) end();
+      (await other)();
+      const beside = [add('a'), add('a'), add('a')];
+      await new Promise(setImmediate);
+      expect(running.a).toBe(6);
+      vi.advanceTimersByTime(1_001);
+      (await beside[0])?.();
+      await beside[2];
+      expect(running.a).toBe(7);
+      const second = add('a');
+      await second;
+      expect(running.a).toBe(8);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('rejects a task that has waited too long, and continues', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
-      const limited = limitConcurrency(1, 2);
+      const limited = limitConcurrency({ limit: 1, maxWaiting: 2 });
       let finish = () => {};
       const running = limited(() => new Promise<void>((resolve) => (finish = resolve)));
+      await new Promise(setImmediate);
       let hasBegun = false;
       const late = limited(async () => {
         hasBegun = true;

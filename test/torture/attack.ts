@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Call, send } from './load.ts';
 
 // The process of a greedy client. Gets an order from its parent, says that it begins, and repeats requests on many
@@ -7,34 +8,44 @@ import { type Call, send } from './load.ts';
 
 export interface AttackOrder {
   url: string;
-  /** The address that the requests come from. */
-  localAddress: string;
   connections: number;
   /** The connections send these requests in turn. */
   calls: readonly Call[];
+  /** Whether the requests wait for messages. Each begins where the last response on its connection has ended. */
+  follows?: boolean;
 }
 
 let isStopping = false;
 let sent = 0;
 
-const [{ url, localAddress, connections, calls }] = (await once(process, 'message')) as [
-  AttackOrder,
-];
+const [{ url, connections, calls, follows }] = (await once(process, 'message')) as [AttackOrder];
 for (const event of ['message', 'disconnect']) {
   process.once(event, () => {
     isStopping = true;
   });
 }
 process.send?.(0);
-const agent = new Agent({ keepAlive: true, localAddress });
-await Promise.all(
+const agent = new Agent({ keepAlive: true });
+
+async function follow({ path, headers }: Call): Promise<void> {
+  const target = new URL(path, url);
+  while (!isStopping) {
+    const response = await fetch(target, { headers }).catch(() => undefined);
+    if (response?.ok) target.searchParams.set('after', (await response.json()).newer_cursor);
+    else await sleep(1_000);
+    sent += 1;
+  }
+}
+
+const working = Promise.all(
   Array.from({ length: connections }, async (_, i) => {
-    const call = calls[i % calls.length] as Call;
-    while (!isStopping) {
-      await send(url, call, agent);
+    if (follows) return follow(calls[i % calls.length] as Call);
+    for (let next = i; !isStopping; next += connections) {
+      await send(url, calls[next % calls.length] as Call, agent);
       sent += 1;
     }
   }),
 );
-process.send?.(sent, () => process.disconnect());
-agent.destroy();
+// Requests that wait for messages may take longer.
+await Promise.race([working, new Promise((resolve) => process.once('message', resolve))]);
+process.send?.(sent, () => process.exit());

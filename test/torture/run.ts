@@ -23,7 +23,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   backup: async () => (await import('./backup.ts')).backup,
   'long-run': async () => (await import('./long-run.ts')).longRun,
   'slow-clients': async () => (await import('./slow-clients.ts')).slowClients,
-  'greedy-clients': async () => (await import('./greedy-clients.ts')).greedyClients,
+  'fair-shares': async () => (await import('./fair-shares.ts')).fairShares,
   overload: async () => (await import('./overload.ts')).overload,
   shutdown: async () => (await import('./shutdown.ts')).shutdown,
   concurrency: async () => (await import('./concurrency.ts')).concurrency,

@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { type Operation, operations } from '../../server/contract.ts';
 import { openWorld, type World } from '../../verification/world.ts';
 import { inputNamesOf, sessionEndingOperations } from '../support/requests.ts';
-import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { MissingRequirement, type Scale, type Trial } from './trial.ts';
 
 const run = promisify(execFile);
@@ -70,7 +70,7 @@ export const schemathesis: Trial = {
   runsOnPostgresql: true,
   async run(scale) {
     const command = await install();
-    await using server = await startServer({ ...WITHOUT_LOAD_SHEDDING, METRICS_TOKEN });
+    await using server = await startServer({ METRICS_TOKEN });
     const world = await openWorld(server.url);
     const { requests, runs } = scales[scale];
 

@@ -15,7 +15,7 @@ import { register, type TestUser } from '../support/client.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { query, startPostgresql } from '../support/postgresql.ts';
 import { startProcess } from '../support/processes.ts';
-import { type Server, startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
+import { type Server, startServer } from '../support/server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { draw } from './drawing.ts';
 import { checkCrowds } from './search-copy/crowds.ts';
@@ -151,7 +151,7 @@ class Machines implements AsyncDisposable {
 
   settings(i: number): Record<string, string> {
     const settings = { DATABASE_URL: this.#databaseUrl, DATA_DIR: this.folder(i), WORKERS: '2' };
-    return { ...settings, ...WITHOUT_LOAD_SHEDDING };
+    return settings;
   }
 
   /** Starts a server, again if it exits because PostgreSQL is recovering from a crash. */

@@ -10,7 +10,7 @@ import { startProgram } from '../support/commands.ts';
 import { freePort } from '../support/ports.ts';
 import { type RunningProcess, startProcess } from '../support/processes.ts';
 import { exampleRequest, sessionEndingOperations } from '../support/requests.ts';
-import { startServer, WITHOUT_LOAD_SHEDDING } from '../support/server.ts';
+import { startServer } from '../support/server.ts';
 import { hasChromium, launchChromium } from './browser.ts';
 import { confirm, signIn } from './page.ts';
 
@@ -27,7 +27,7 @@ describe('npm run demo', () => {
     // As in the script `predemo`.
     const build = startProcess(process.execPath, ['codegen/build-web-page.ts']);
     expect((await build.result).code, build.output()).toBe(0);
-    const settings = { ...WITHOUT_LOAD_SHEDDING, PORT: port, TMPDIR: folder };
+    const settings = { PORT: port, TMPDIR: folder };
     demo = startProgram('demo', [], settings);
     const isReady = () => expect(demo.output()).toContain('person30@example.com');
     await vi.waitFor(isReady, { timeout: 40_000 });

@@ -28,7 +28,7 @@ import {
 import { nextEventMs } from './event-clocks.ts';
 import { reportWait } from './lock-wait.ts';
 import { assertMigrated, migrateToLatest } from './migrate.ts';
-import { openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
+import { limitConnections, openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { prepareCopy } from './search-copy/copy-file.ts';
 import { recordChanges } from './search-copy/log.ts';
 import { SearchCopy } from './search-copy/search-copy.ts';
@@ -62,7 +62,8 @@ export async function openPostgresql(
     throw explainFailure(error, url);
   }
   const pool = openPool(url, isService ? { stopDeadline } : WITHOUT_TIMEOUTS);
-  const db = connect(pool);
+  const limitConnection = limitConnections(pool);
+  const db = connect(pool, isService ? limitConnection : undefined);
   const meter = startMeter();
   const copy =
     isService && indexFolder !== undefined && options.indexer
@@ -98,7 +99,7 @@ export async function openPostgresql(
       busySeconds: meter.activity().busySeconds,
       waitSeconds: 0,
       waitingWriters: 0,
-      waitingQueries: pool.waitingCount + (copy?.waitingReads() ?? 0),
+      waitingQueries: limitConnection.countWaiting() + (copy?.waitingReads() ?? 0),
     }),
     async beforeClose() {
       if (thread) await stopThread(thread, stopDeadline);

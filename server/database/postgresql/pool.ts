@@ -1,11 +1,20 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { type Limiter, limitConcurrency } from '../../system/concurrency.ts';
 import type { StopDeadline } from '../kind.ts';
 import { isRefusedByStandby, READ_ONLY } from './errors.ts';
 import { NamingClient } from './naming-client.ts';
 
 /** Maximum per process, for requests. A transaction, or a query outside one, holds a connection until it ends. */
 const MAX_CONNECTIONS = 10;
+
+/**
+ * Maximum for the requests of one network while others are active. PostgreSQL runs what it has received at the same
+ * time, so with all connections, one network would slow down every query of the others.
+ */
+const MAX_CONNECTIONS_BESIDE_OTHERS = 3;
+
+const MAX_WAITING_FOR_CONNECTION = 1_000;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -106,6 +115,16 @@ export function openPool(
     });
   });
   return pool;
+}
+
+/** Returns a limiter that shares the connections of a pool evenly between senders. */
+export function limitConnections({ options }: pg.Pool): Limiter {
+  return limitConcurrency({
+    limit: options.max,
+    maxWaiting: MAX_WAITING_FOR_CONNECTION,
+    maxWaitMs: CONNECT_TIMEOUT_MS,
+    maxBesideOthers: MAX_CONNECTIONS_BESIDE_OTHERS,
+  });
 }
 
 /** Converts a timeout to a string, because `pg` does not send the number 0, and then the role's timeout would apply. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
+import { nextTurn } from '../../system/event-loop.ts';
 import { isBusy } from './errors.ts';
 import { SqliteHandle } from './handle.ts';
 import type { Meter, Mutex } from './waiting.ts';
@@ -13,11 +14,8 @@ const WRITE_LOCK_TIMEOUT_MS = 30_000;
  */
 const MAX_UNINTERRUPTED_MS = 0.2;
 
-/**
- * The same for a read-only transaction. Longer than most searches take: if they took turns, all of them would become
- * slow under load, and the event loop would not be delayed, so that no load would be shed.
- */
-const MAX_UNINTERRUPTED_READ_MS = 5;
+/** The same for a read-only transaction. Longer than most searches take. */
+const MAX_UNINTERRUPTED_READ_MS = 2;
 
 const MAX_RETRY_INTERVAL_MS = 50;
 
@@ -55,7 +53,8 @@ export class SqliteConnection implements DatabaseConnection {
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#transaction) {
       if (this.#mustYield()) {
-        await yieldToEventLoop();
+        // A writer resumes at once, because others wait for its lock.
+        await (this.#transaction === this.#shared.writer ? yieldToEventLoop() : nextTurn());
         this.#resumedAt = performance.now();
       }
       return this.#transaction.execute(query);

@@ -1,16 +1,19 @@
-import type { Database, IndexEngine, SearchIndex } from '../engine.ts';
+import { type Limiter, limitConcurrency } from '../../system/concurrency.ts';
+import type { IndexEngine, SearchIndex } from '../engine.ts';
 import { readSnapshot } from '../transaction.ts';
+
+const MAX_WAITING_READS = 1_000;
 
 /** The search index in the database itself. Its marks are values of `search_revision`. */
 export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
-  const reads = readInTurn(() => engine.db);
+  const limitRead = limitReads();
   return {
     db: engine.db,
     engine,
     async update() {},
     isReady: async () => true,
-    read: reads.run,
-    waitingReads: reads.countWaiting,
+    read: (work) => limitRead(() => readSnapshot(engine.db, work)),
+    waitingReads: limitRead.countWaiting,
     countPending: async () => 0,
     async readMark(snapshot) {
       const { value } = await snapshot
@@ -26,22 +29,9 @@ export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
 }
 
 /**
- * Runs one read of an index after the other. They need the same processor, so if they ran
+ * Returns a limiter that runs one read of an index after the other. They need the same processor, so if they ran
  * concurrently, all would end late, and each would need an open file of its own. A read must not begin another one.
  */
-export function readInTurn(database: () => Database) {
-  let last: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-  return {
-    run<T>(work: (snapshot: Database) => Promise<T>): Promise<T> {
-      waiting += 1;
-      const result = last.then(() => {
-        waiting -= 1;
-        return readSnapshot(database(), work);
-      });
-      last = result.catch(() => {});
-      return result;
-    },
-    countWaiting: () => waiting,
-  };
+export function limitReads(): Limiter {
+  return limitConcurrency({ limit: 1, maxWaiting: MAX_WAITING_READS });
 }

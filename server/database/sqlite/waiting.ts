@@ -1,3 +1,5 @@
+import { FairQueue } from '../../system/fair-queue.ts';
+import { currentSender, type Sender } from '../../system/senders.ts';
 import type { Activity } from '../engine.ts';
 import { busyError } from './errors.ts';
 
@@ -42,10 +44,11 @@ export function startMeter(): Meter {
   };
 }
 
-/** A mutex for the writers of this process, in first-in, first-out order. */
+/** A mutex for the writers of this process. Senders take turns. */
 export class Mutex {
-  #isLocked = false;
-  readonly #waiters = new Set<() => void>();
+  /** Who has locked it, and when. Undefined if it is unlocked. */
+  #lock: { sender: Sender; acquiredAt: number } | undefined;
+  readonly #waiters = new FairQueue<() => void>();
   readonly #meter: Meter;
 
   constructor(meter: Meter) {
@@ -62,34 +65,36 @@ export class Mutex {
    * @throws `SQLITE_BUSY` after the deadline
    */
   async acquire(deadline: number): Promise<void> {
-    if (this.#isLocked) await this.#meter.measureWait(this.#enqueue(deadline));
-    else this.#isLocked = true;
+    const sender = currentSender();
+    if (this.#lock) await this.#meter.measureWait(this.#enqueue(sender, deadline));
+    this.#lock = { sender, acquiredAt: performance.now() };
   }
 
   /**
-   * Unlocks the mutex. If there are waiters, it stays locked and passes to the first one, so that a new caller cannot
+   * Unlocks the mutex. If there are waiters, it stays locked and passes to the next one, so that a new caller cannot
    * acquire it first.
    */
   release(): void {
-    const [next] = this.#waiters;
-    if (next) {
-      this.#waiters.delete(next);
-      next();
-    } else this.#isLocked = false;
+    if (this.#lock) {
+      this.#waiters.charge(this.#lock.sender, performance.now() - this.#lock.acquiredAt);
+    }
+    const next = this.#waiters.next();
+    if (next) next();
+    else this.#lock = undefined;
   }
 
-  #enqueue(deadline: number): Promise<void> {
+  #enqueue(sender: Sender, deadline: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const wake = () => {
         clearTimeout(timer);
         resolve();
       };
       const expire = () => {
-        this.#waiters.delete(wake);
+        this.#waiters.remove(sender, wake);
         reject(busyError('The database was locked by other writers for too long.'));
       };
       const timer = setTimeout(expire, deadline - performance.now());
-      this.#waiters.add(wake);
+      this.#waiters.add(sender, wake);
     });
   }
 }

@@ -14,7 +14,7 @@ import { columnOf } from '../../prepared.ts';
 import type { PublicSpaces, Users } from '../../schema.ts';
 import { connect } from '../../sqlite/dialect.ts';
 import { createEngine } from '../../sqlite/engine.ts';
-import { readInTurn } from '../../sqlite/search-index.ts';
+import { limitReads } from '../../sqlite/search-index.ts';
 import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { stoppingError } from '../errors.ts';
@@ -103,7 +103,7 @@ export class SearchCopy implements SearchIndex {
   readonly #indexer: Indexer;
   readonly #meter: Meter | undefined;
   #opened: { file: string; engine: Engine } | undefined;
-  readonly #reads = readInTurn(() => this.db);
+  readonly #limitRead = limitReads();
   #running: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
   #refreshedAt = 0;
@@ -142,16 +142,18 @@ export class SearchCopy implements SearchIndex {
 
   read<T>(work: (snapshot: Database) => Promise<T>): Promise<T> {
     return this.deleteIfDamaged(() =>
-      this.#reads.run(async (snapshot) => {
-        // The copy may have been deleted since `update`.
-        if ((await readState(snapshot)).phase !== 'complete') throw notReady();
-        return work(snapshot);
-      }),
+      this.#limitRead(() =>
+        readSnapshot(this.db, async (snapshot) => {
+          // The copy may have been deleted since `update`.
+          if ((await readState(snapshot)).phase !== 'complete') throw notReady();
+          return work(snapshot);
+        }),
+      ),
     );
   }
 
   waitingReads(): number {
-    return this.#reads.countWaiting();
+    return this.#limitRead.countWaiting();
   }
 
   /**
