@@ -40,20 +40,6 @@ export function interpret(
   return { name, text, words, names: [], joins: [], optional: [], missing: 0, ...options };
 }
 
-/** Returns an interpretation in which further forms of each word match; undefined if there are none. */
-export function interpretWithForms(
-  name: string,
-  words: readonly Alternative[],
-  formsOf: (text: string) => string[],
-): Interpretation | undefined {
-  const added = words.map(([texts]) => texts.flatMap(formsOf));
-  if (added.every(({ length }) => length === 0)) return undefined;
-  const alternatives = words.map(([texts, forms], i): Alternative => {
-    return [texts, [...new Set([...forms, ...(added[i] as string[])])]];
-  });
-  return interpret(name, alternatives);
-}
-
 /** Returns the condition that a space must meet to match an interpretation. */
 export function matcherOf(interpretation: Interpretation): Matcher {
   const { words, missing } = interpretation;

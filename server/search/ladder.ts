@@ -6,10 +6,7 @@ import { findKeys } from './matching-keys.ts';
 import { ENOUGH_RESULTS, FIRST_RANK, MIN_WORDS_FOR_MORE_RESULTS, spacePkOf } from './order.ts';
 import { readRows } from './rows.ts';
 import { withBeginnings } from './rules/beginnings.ts';
-import { withCompounds } from './rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from './rules/fewer-words.ts';
-import { withInitials } from './rules/initials.ts';
-import { withRelatives } from './rules/relatives.ts';
 import { findSimilarTitleWords } from './rules/title-words.ts';
 import { type Hit, type RungRead, type RungSearch, readRung } from './rung.ts';
 
@@ -80,9 +77,8 @@ export async function climb(
 }
 
 /**
- * Yields the rungs of a query in the order of the results: the query as typed, with compounds of its words, the query
- * that was probably meant, with abbreviations and their meanings, with relatives of its words, with words that begin
- * alike, and queries with fewer words.
+ * Yields the rungs of a query in the order of the results: the query as typed, the query that was probably meant, with
+ * words that begin alike, and queries with fewer words.
  * @param countHits returns the number of results of the rungs so far
  */
 async function* ladder(
@@ -93,18 +89,12 @@ async function* ladder(
 ): AsyncGenerator<Interpretation> {
   yield typed;
   if (search.isStrict) return;
-  const compounds = withCompounds(search.dictionary, requiredWords(typed.words, typed));
-  if (compounds) yield compounds;
   const required = requiredWords(search.words, typed);
   const titleWords = await findSimilarTitleWords(search, required, budget);
   const meant = interpretAsMeant(search.dictionary, required, titleWords);
   const base = meant?.words ?? requiredWords(typed.words, typed);
   if (meant) yield meant;
-  const initials = await withInitials(search, base, budget);
-  if (initials) yield initials;
   const before = countHits();
-  const related = withRelatives(search.dictionary, base);
-  if (related) yield related;
   const begun = withBeginnings(search.dictionary, base);
   if (begun) yield begun;
   // A single word as typed says about as much as others like it.

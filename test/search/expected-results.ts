@@ -18,10 +18,6 @@ export interface Expected {
  * own tests do.
  */
 const OTHER_FORMS: Record<string, string[]> = { breads: ['bread'], ovens: ['oven'] };
-const RELATIVES: Record<string, string[]> = { kneader: ['knead'] };
-const COMPOUNDS: Record<string, string[]> = { rotform: ['brotform'] };
-/** What abbreviations mean, from the spaces that have both. */
-const MEANINGS: Record<string, string> = { krb: 'knead rye bread' };
 const CORRECTIONS: Record<string, string[]> = {
   sourduogh: ['sourdough'],
   floour: ['flour'],
@@ -98,21 +94,9 @@ export function expectedResults(
     if (added.length > 0 && !isAsTyped) expected.answeredQuery ??= text;
     expected.other.push(...added);
   };
-  /** Adds the spaces that match one of the further forms, too. */
-  const addForms = (slots: Slot[], further: Record<string, string[]>) => {
-    const withForms = slots.map(({ texts, forms }): Slot => {
-      return { texts, forms: [...forms, ...texts.flatMap((text) => further[text] ?? [])] };
-    });
-    if (countFound() < 10) add(withForms, withForms.length);
-  };
   const countFound = () => expected.typed.length + expected.other.length;
-  const isKnown = ({ typed }: QueryWord) => documentsWithPrefix(dictionary, typed) > 0;
-  if (kept.length <= 2 && kept.every(isKnown)) addForms(kept.map(asSlot), COMPOUNDS);
   if (isOther && countFound() < 10) add(meant, meant.length);
-  const abbreviated = withAbbreviations(base);
-  if (abbreviated && countFound() < 10) add(abbreviated, abbreviated.length);
   const before = countFound();
-  addForms(base, RELATIVES);
   const begun = base.map(({ texts, forms }): Slot => {
     const beginnings = texts
       .filter((text) => /^[a-z]{6,}$/.test(text))
@@ -121,7 +105,7 @@ export function expectedResults(
     return { texts: [...texts, ...beginnings.filter(isRare)], forms };
   });
   if (countFound() < 10) add(begun, begun.length);
-  const byOthers = countFound() - before;
+  const byBeginnings = countFound() - before;
 
   const rarestFirst = base
     .map((slot, i) => {
@@ -138,29 +122,11 @@ export function expectedResults(
   const rarestFour = inQueryOrder(rarestFirst.slice(0, 4));
   for (let count = Math.min(rarestFour.length, base.length - 1); count >= 1; count -= 1) {
     const found = countFound();
-    if (found >= 10 || (count === 1 && found > byOthers)) break;
+    if (found >= 10 || (count === 1 && found > byBeginnings)) break;
     if (count === 1) add(rarestFirst.slice(0, 1), 1);
     else add(rarestFour, count, names);
   }
   return expected;
-}
-
-/** Returns slots in which the meanings of abbreviations match, and abbreviations of the first such words. */
-function withAbbreviations(base: readonly Slot[]): Slot[] | undefined {
-  const slots = base.map((slot): Slot => {
-    const meaning = MEANINGS[slot.texts[0] as string];
-    return meaning === undefined ? slot : { ...slot, texts: [...slot.texts, meaning] };
-  });
-  const firstTexts = base.map(({ texts: [first] }) => first);
-  for (const [short, meaning] of Object.entries(MEANINGS)) {
-    const { length } = meaning.split(' ');
-    const from = firstTexts.findIndex(
-      (_, i) => firstTexts.slice(i, i + length).join(' ') === meaning,
-    );
-    if (from >= 0) slots.splice(from, length, { texts: [meaning], forms: [short] });
-  }
-  const isOther = slots.length < base.length || slots.some((slot) => !base.includes(slot));
-  return isOther ? slots : undefined;
 }
 
 /** Frequent stop words are ignored if two other words remain, but never the last word. */

@@ -5,11 +5,9 @@ import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.
 import type { Alternative } from '../../server/search/interpretation.ts';
 import { interpretAsMeant } from '../../server/search/interpretations.ts';
 import { withBeginnings } from '../../server/search/rules/beginnings.ts';
-import { withCompounds } from '../../server/search/rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from '../../server/search/rules/fewer-words.ts';
 import { findJoins } from '../../server/search/rules/joined-words.ts';
 import { inflectionsOf } from '../../server/search/rules/other-forms.ts';
-import { withRelatives } from '../../server/search/rules/relatives.ts';
 import { findShorterNames } from '../../server/search/rules/shorter-names.ts';
 import { findOptionalWords } from '../../server/search/rules/stop-words.ts';
 import { queryWords } from '../../server/text/words/query.ts';
@@ -374,79 +372,6 @@ describe('interpretAsMeant', () => {
         }
       }),
     );
-  });
-});
-
-describe('withCompounds', () => {
-  const compounds = (dictionary: Dictionary, ...words: string[]) =>
-    withCompounds(
-      dictionary,
-      words.map((word): Alternative => [[word], ['form']]),
-    )?.words;
-
-  test('finds the five most frequent words that end with a word', async () => {
-    const dictionary = await dictionaryOf({
-      aforage: 1,
-      bforage: 9,
-      cforage: 3,
-      dforage: 4,
-      eforage: 5,
-      fforage: 6,
-      forage: 7,
-      forages: 8,
-    });
-    expect(compounds(dictionary, 'forage', 'aforage')).toEqual([
-      [['forage'], ['form', 'bforage', 'fforage', 'eforage', 'dforage', 'cforage']],
-      [['aforage'], ['form']],
-    ]);
-  });
-
-  test('finds none for short words, and in queries of more than two words or with unknown ones', async () => {
-    const known = { reat: 1, great: 9, forage: 1, localforage: 9, in: 1, node: 1 };
-    const dictionary = await dictionaryOf(known);
-    expect(compounds(dictionary, 'forage', 'node')).toBeDefined();
-    expect(compounds(dictionary, 'reat')).toBeUndefined();
-    expect(compounds(dictionary, 'forage', 'in', 'node')).toBeUndefined();
-    expect(compounds(dictionary, 'forage', 'nodde')).toBeUndefined();
-  });
-});
-
-describe('withRelatives', () => {
-  const texts = (...words: string[]) => words.map((word): Alternative => [[word], []]);
-  const relatives = (dictionary: Dictionary, ...words: string[]) =>
-    withRelatives(dictionary, texts(...words))?.words.map(([, forms]) => forms);
-
-  test('finds the words for an action, its agent and its result, the most frequent first', async () => {
-    const dictionary = await dictionaryOf({
-      validate: 30,
-      validation: 20,
-      validator: 10,
-      logger: 9,
-      logging: 8,
-      compress: 7,
-      compression: 6,
-      login: 99,
-      value: 99,
-    });
-    expect(relatives(dictionary, 'validator')).toEqual([['validate', 'validation']]);
-    expect(relatives(dictionary, 'validations')).toEqual([['validate', 'validation', 'validator']]);
-    expect(relatives(dictionary, 'logger', 'compression')).toEqual([['logging'], ['compress']]);
-    expect(relatives(dictionary, 'logging', 'zuk')).toEqual([['logger'], []]);
-  });
-
-  test('returns undefined if there are none', async () => {
-    const dictionary = await dictionaryOf({ contain: 90, bread: 80 });
-    expect(relatives(dictionary, 'bread')).toBeUndefined();
-    expect(relatives(dictionary, 'continent')).toBeUndefined();
-  });
-
-  test('finds none for words in more than 1% of the spaces, and in more than 1,000', async () => {
-    const known = (logger: number, spaces: number) =>
-      dictionaryOf({ logger, logging: 5 }, { spaces });
-    expect(relatives(await known(1_000, 10_000), 'logger')).toEqual([['logging']]);
-    expect(relatives(await known(1_001, 10_000), 'logger')).toBeUndefined();
-    expect(relatives(await known(2_000, 200_000), 'logger')).toEqual([['logging']]);
-    expect(relatives(await known(2_001, 200_000), 'logger')).toBeUndefined();
   });
 });
 
