@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { countWords } from '../../server/text/word-count.ts';
 import { fold, tagKey } from '../../server/text/words/fold.ts';
-import { matches, queryWords } from '../../server/text/words/query.ts';
+import { matches, queryWords, SplitText } from '../../server/text/words/query.ts';
 import {
   indexWords,
   isCorrectable,
@@ -9,7 +9,7 @@ import {
   titleKey,
 } from '../../server/text/words/tokenize.ts';
 
-const finds = (query: string, text: string) => matches(queryWords(query), text);
+const finds = (query: string, text: string) => matches(queryWords(query), new SplitText(text));
 
 /** Queries, each with a text that it finds. More are in test/search/example-queries. */
 const found: [language: string, query: string, text: string][] = [
