@@ -49,7 +49,7 @@ const RARE =
 function generateSpaces(count: number) {
   const random = randomIntegers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
-  const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin'];
+  const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin', 'K'];
   const titleOf = (i: number) => (i === 111 ? 'Ryecrust' : exactTitles[i % 300]);
   return Array.from({ length: count }, (_, i) => {
     const name = nameOf(i);
@@ -63,6 +63,8 @@ function generateSpaces(count: number) {
         ...pick(RARE, 2),
         ...(i === 0 ? ['the'] : []),
         ...(i % 3 === 0 ? ['with'] : []),
+        // In 2% of the spaces, but in fewer than a hundred.
+        ...(i % 40 === 0 ? ['krumb'] : []),
       ].join(' '),
       participants: Math.floor(2 ** (random(110) / (name || i === 111 ? Infinity : 10))),
     };
@@ -167,6 +169,9 @@ describe('A text search', () => {
     'ry ecrust',
     'qtest',
     'qatset bread',
+    'krumb tin',
+    'kwith',
+    'tinwith',
     'sourdoxx',
     'rye sourdoxx',
     'sourduogh sourdoxx tin',
