@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Dictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes, trieToBytes } from '../../server/search/dictionary/trie.ts';
 import { interpretAsMeant } from '../../server/search/rules/as-meant.ts';
+import { estimateDocuments } from '../../server/search/rules/fewer-words.ts';
 import { inflectionsOf } from '../../server/search/rules/other-forms.ts';
 import { queryWords } from '../../server/text/words/query.ts';
 import { dictionaryOf } from './dictionary/dictionary-of.ts';
@@ -227,4 +228,12 @@ describe('interpretAsMeant', () => {
       }),
     );
   });
+});
+
+test('estimateDocuments returns the number of spaces with the rarest word of a text, or with the rarest bigram', async () => {
+  const dictionary = await dictionaryOf({ bread: 90, breads: 5, oven: 10, 图书: 20, 书馆: 9 });
+  expect(estimateDocuments(dictionary, 'bread')).toBe(95);
+  expect(estimateDocuments(dictionary, 'bread oven')).toBe(10);
+  expect(estimateDocuments(dictionary, 'bread zuk')).toBe(0);
+  expect(estimateDocuments(dictionary, '图书馆')).toBe(9);
 });
