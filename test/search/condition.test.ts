@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { type Matcher, matcherOf } from '../../server/search/condition.ts';
+import { conditionOf, type Matcher, matcherOf } from '../../server/search/condition.ts';
 import { type Alternative, interpret } from '../../server/search/interpretation.ts';
 import { SplitText } from '../../server/text/words/query.ts';
 import { indexWords } from '../../server/text/words/tokenize.ts';
@@ -16,6 +16,12 @@ import { findKeys } from '../support/find-keys.ts';
 /** Returns the matcher of an interpretation that lacks up to `missing` of its words. */
 const matcherFor = (words: readonly Alternative[], missing = 0) =>
   matcherOf(interpret(words, { missing }));
+
+test('A title equals a query also joined, and without its optional words', () => {
+  const words = ['no', 'sql', 'database'].map((word): Alternative => [[word], []]);
+  const { titleKeys } = conditionOf(interpret(words, { optional: [0] }));
+  expect(titleKeys).toEqual(['no sql database', 'sql database', 'nosqldatabase']);
+});
 
 test('The pattern of one word is a single term, so a limit bounds its cost', () => {
   expect(matcherFor([[['bread'], []]]).pattern).toEqual({ term: 'bread', isPrefix: true });
