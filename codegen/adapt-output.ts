@@ -45,13 +45,6 @@ export function adaptOutput(folder: string): void {
       ',\n        initialPageParam: undefined as unknown as string,\n        getNextPageParam: ({ next_cursor }) => next_cursor\n',
     ],
   ]);
-  adapt(join(folder, 'zod.gen.ts'), [
-    // The JSON of responses has numbers, and no value is larger than the largest safe integer.
-    [/z\.coerce\.bigint\(\)/g, 'z.int()'],
-    [/BigInt\((\d+)\)/g, '$1'],
-    // The generator takes files for strings.
-    ['avatar: z.string()', 'avatar: z.instanceof(Blob)'],
-  ]);
 }
 
 type Change = [pattern: string | RegExp, replacement: string];

@@ -7,12 +7,21 @@ import { adaptOutput } from './adapt-output.ts';
 
 const config = {
   input: 'openapi.yaml',
+  // JSON has numbers, and no value is larger than the largest safe integer.
+  parser: { patch: deleteInt64 },
   plugins: [
     '@hey-api/typescript',
     '@hey-api/client-fetch',
     '@hey-api/sdk',
     'fastify',
-    'zod',
+    {
+      name: 'zod',
+      $resolvers: {
+        // The generator takes files for strings.
+        string: ({ $, schema, symbols: { z } }) =>
+          schema.format === 'binary' ? $(z).attr('instanceof').call('Blob') : undefined,
+      },
+    },
     {
       name: '@tanstack/react-query',
       mutationOptions: { meta: ({ id }) => ({ operation: id }) },
@@ -20,6 +29,13 @@ const config = {
   ],
   logs: { level: 'silent' },
 } satisfies Partial<UserConfig>;
+
+function deleteInt64(schema: object): void {
+  if ('format' in schema && schema.format === 'int64') delete schema.format;
+  for (const value of Object.values(schema)) {
+    if (typeof value === 'object' && value !== null) deleteInt64(value);
+  }
+}
 
 /**
  * Generates from the contract: types, a fetch SDK for clients, options for TanStack Query, Zod schemas, the server's

@@ -12,7 +12,7 @@ import { type Followers, openFollowers } from './messages/followers.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
 import { ensureDictionary } from './search/dictionary/dictionary.ts';
-import { indexer } from './search/documents.ts';
+import { indexer } from './search/document-rows.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
 import { type OutageLog, openOutageLog } from './system/outage-log.ts';

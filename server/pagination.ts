@@ -1,8 +1,8 @@
 /**
- * The start of a page of a list. Only the domain function that returns the list knows the meaning of its parts. Clients
+ * The start of a page of a list, as JSON values. Only the domain function that returns the list knows the meaning of its parts. Clients
  * receive it as an encrypted cursor, see `http/cursors.ts`.
  */
-export type Position = readonly (string | number | Position)[];
+export type Position = readonly (string | number | object)[];
 
 /** One page of a list. */
 export interface Page<T> {

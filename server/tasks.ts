@@ -2,7 +2,7 @@ import { eraseAccount } from './account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from './account-lifecycle/erasure.ts';
 import type { Tasks } from './database/engine.ts';
 import { refreshDictionary } from './search/dictionary/dictionary.ts';
-import { indexer } from './search/documents.ts';
+import { indexer } from './search/document-rows.ts';
 import { eraseSpace } from './spaces/space-deletion.ts';
 
 /** The tasks of `Engine.runTask` and of maintenance. The maintenance thread imports this module by its URL. */

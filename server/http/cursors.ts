@@ -4,7 +4,7 @@ import type { Position } from '../pagination.ts';
 import { HttpProblem } from './problems.ts';
 
 /** Increase it when the meaning of a position changes. Cursors of older versions are then rejected. */
-const VERSION = 8;
+const VERSION = 9;
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const AUTH_TAG_BYTES = 16;

@@ -1,6 +1,6 @@
 import type { Database, Engine, SearchIndex } from '../database/engine.ts';
 import { columnOf, prepareWriteMany } from '../database/prepared.ts';
-import { CURRENT_REVISION, indexer, replaceRows } from './documents.ts';
+import { CURRENT_REVISION, indexer, replaceRows } from './document-rows.ts';
 import { documentKey } from './order.ts';
 import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 

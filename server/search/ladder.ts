@@ -1,110 +1,42 @@
 import type { QueryWord } from '../text/words/query.ts';
-import { type Budget, spendHalf } from './budget.ts';
-import { type Alternative, type Interpretation, interpret, matcherOf } from './interpretation.ts';
-import { interpretAsMeant, interpretAsTyped, requiredWords } from './interpretations.ts';
+import type { Budget } from './budget.ts';
+import { matcherOf } from './condition.ts';
+import { type Alternative, type Interpretation, interpret } from './interpretation.ts';
 import { findKeys } from './matching-keys.ts';
-import { ENOUGH_RESULTS, FIRST_RANK, MIN_WORDS_FOR_MORE_RESULTS, spacePkOf } from './order.ts';
-import { readRows } from './rows.ts';
+import { FIRST_RANK, MIN_WORDS_FOR_MORE_RESULTS } from './order.ts';
+import { interpretAsMeant } from './rules/as-meant.ts';
+import { requiredWords } from './rules/as-typed.ts';
 import { withBeginnings } from './rules/beginnings.ts';
-import { withCompounds } from './rules/compounds.ts';
 import { estimateDocuments, withFewerWords } from './rules/fewer-words.ts';
-import { withInitials } from './rules/initials.ts';
-import { withRelatives } from './rules/relatives.ts';
 import { findSimilarTitleWords } from './rules/title-words.ts';
-import { type Hit, type RungRead, type RungSearch, readRung } from './rung.ts';
+import { type RungSearch, readRung } from './rung.ts';
 
-/**
- * The list of a query, as its first page decided it. It is the concatenation of the rungs of a ladder: the spaces that
- * match an interpretation of the query, without those of the rungs before.
- */
-export interface List {
-  /** The keys of the spaces of all rungs but the last one, which are fewer than `ENOUGH_RESULTS`. */
-  head: readonly number[];
-  last: Interpretation;
-  /**
-   * What users see: the first interpretation that added spaces, or may do so, and has other or fewer words than the typed
-   * one; empty if none.
-   */
-  answeredQuery: string;
-}
-
-/** Is called for each rung that was tried, to explain a list. */
-export type OnRung = (interpretation: Interpretation, read: RungRead) => void;
-
-export interface ListSearch extends RungSearch {
-  query: string;
+/** What the ladder of a query needs. */
+export interface LadderSearch extends RungSearch {
   words: readonly QueryWord[];
   /** Whether the list has only spaces that match the query as typed. */
   isStrict: boolean;
 }
 
-/** Tries the rungs of a ladder until there are enough results. Returns the list and its first results. */
-export async function climb(
-  search: ListSearch,
-  maxHits: number,
-  budget: Budget,
-  onRung?: OnRung,
-): Promise<RungRead & { list: List }> {
-  const { dictionary, query, words, isStrict } = search;
-  const typed = interpretAsTyped(dictionary, query, words, isStrict);
-  const typedWords = interpret('typed', typed.words).text;
-  let list: List = { head: [], last: typed, answeredQuery: '' };
-  let answered = '';
-  let resumeAfter: number | null = null;
-  const hits: Hit[] = [];
-  // Whether another rung is tried must not depend on the page size.
-  const count = Math.max(maxHits, ENOUGH_RESULTS);
-  for await (const last of ladder(search, typed, budget, () => hits.length)) {
-    const head = hits.map(({ key }) => key);
-    const read = await spendHalf(budget, (half) =>
-      readRung(search, last, FIRST_RANK, head.map(spacePkOf), count - head.length, half),
-    );
-    onRung?.(last, read);
-    const isEmpty = read.hits.length === 0;
-    // If the budget of a rung is spent before its first result, the next page continues with it, unless a later rung has
-    // results. If nothing has, the query as typed has priority.
-    const isTypedSpent = list.last === typed && resumeAfter !== null;
-    if (isEmpty && (read.resumeAfter === null || isTypedSpent)) continue;
-    const isOther = last !== typed && (last.text !== typedWords || last.missing > 0);
-    list = { head, last, answeredQuery: answered || (isOther ? last.text : '') };
-    resumeAfter = read.resumeAfter;
-    if (isEmpty) continue;
-    answered = list.answeredQuery;
-    hits.push(...read.hits);
-    if (hits.length >= ENOUGH_RESULTS || resumeAfter !== null) break;
-  }
-  const inHead = hits
-    .slice(0, list.head.length)
-    .map((hit, i) => ({ ...hit, rank: headRank(list, i) }));
-  return { hits: [...inHead, ...hits.slice(inHead.length)], resumeAfter, list };
-}
-
 /**
- * Yields the rungs of a query in the order of the results: the query as typed, with compounds of its words, the query
- * that was probably meant, with abbreviations and their meanings, with relatives of its words, with words that begin
- * alike, and queries with fewer words.
+ * Yields the rungs of a query in the order of the results: the query as typed, the query that was probably meant, with
+ * words that begin alike, and queries with fewer words.
  * @param countHits returns the number of results of the rungs so far
  */
-async function* ladder(
-  search: ListSearch,
+export async function* ladder(
+  search: LadderSearch,
   typed: Interpretation,
   budget: Budget,
   countHits: () => number,
 ): AsyncGenerator<Interpretation> {
   yield typed;
   if (search.isStrict) return;
-  const compounds = withCompounds(search.dictionary, requiredWords(typed.words, typed));
-  if (compounds) yield compounds;
   const required = requiredWords(search.words, typed);
   const titleWords = await findSimilarTitleWords(search, required, budget);
   const meant = interpretAsMeant(search.dictionary, required, titleWords);
   const base = meant?.words ?? requiredWords(typed.words, typed);
   if (meant) yield meant;
-  const initials = await withInitials(search, base, budget);
-  if (initials) yield initials;
   const before = countHits();
-  const related = withRelatives(search.dictionary, base);
-  if (related) yield related;
   const begun = withBeginnings(search.dictionary, base);
   if (begun) yield begun;
   // A single word as typed says about as much as others like it.
@@ -130,7 +62,7 @@ async function countDocuments(
   word: Alternative,
   budget: Budget,
 ): Promise<number> {
-  const alone = interpret('one word', [word]);
+  const alone = interpret([word]);
   const { pattern, mustVerify } = matcherOf(alone);
   if (mustVerify) {
     // The index would also count spaces that have the bigrams of a run, but not the run.
@@ -142,38 +74,4 @@ async function countDocuments(
   const query = { pattern, scope: 'all' } as const;
   const found = await findKeys(search, query, { after: -1, limit: 1 }, budget);
   return Number(found === undefined || found.keys.length > 0 || found.reached < Infinity);
-}
-
-/** Continues a list after a rank. */
-export async function readList(
-  search: RungSearch,
-  list: List,
-  after: number,
-  maxHits: number,
-  budget: Budget,
-): Promise<RungRead> {
-  const keys = list.head.filter((_, i) => headRank(list, i) > after);
-  const rows = keys.length > 0 ? await readRows(search.resources, search.db, keys) : new Map();
-  const first = list.head.flatMap((key, i): Hit[] => {
-    const row = rows.get(key);
-    return row && !search.isChanged(row)
-      ? [{ key, rank: headRank(list, i), result: row.result }]
-      : [];
-  });
-  const { hits, resumeAfter } = await spendHalf(budget, (half) =>
-    readRung(
-      search,
-      list.last,
-      Math.max(after, FIRST_RANK),
-      list.head.map(spacePkOf),
-      maxHits - first.length,
-      half,
-    ),
-  );
-  return { hits: [...first, ...hits], resumeAfter };
-}
-
-/** Returns the rank of a space in the head of a list. They precede those of the last rung. */
-function headRank({ head }: List, i: number): number {
-  return FIRST_RANK + 1 + i - head.length;
 }

@@ -42,6 +42,7 @@ export async function readRows(
   db: Database,
   keys: readonly number[],
 ): Promise<Map<number, FoundRow>> {
+  if (keys.length === 0) return new Map();
   const wanted = keys.map((key) => ({ key, avatarBaseUrl: avatars.baseUrl }));
   const rows = await readByKeys(db, wanted);
   return new Map(rows.map((row) => [row.key, row]));

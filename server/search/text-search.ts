@@ -4,8 +4,7 @@ import type { AvatarResources } from '../resources.ts';
 import { queryWords } from '../text/words/query.ts';
 import { newBudget } from './budget.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
-import type { Interpretation } from './interpretation.ts';
-import { climb, type List, type OnRung, readList } from './ladder.ts';
+import { continueList, type List, type OnRung, startList } from './list.ts';
 import type { SearchResultJson } from './results.ts';
 import type { Hit, RungRead } from './rung.ts';
 import { NOTHING_CHANGED, type SearchView } from './view.ts';
@@ -14,19 +13,7 @@ import { NOTHING_CHANGED, type SearchView } from './view.ts';
  * Where a page begins: after a rank of a list. Includes everything that the first page decided from the dictionary, so
  * that later pages continue the same list even if the dictionary has changed.
  */
-type TextPosition = readonly [
-  firstMark: IndexMark,
-  after: number,
-  head: List['head'],
-  answeredQuery: string,
-  name: string,
-  text: string,
-  words: Interpretation['words'],
-  names: Interpretation['names'],
-  joins: Interpretation['joins'],
-  optional: Interpretation['optional'],
-  missing: number,
-];
+type TextPosition = readonly [firstMark: IndexMark, after: number, list: List];
 
 export interface TextPage extends Page<SearchResultJson> {
   /** The query whose results follow those of the query as typed, in its most probable form; null if none. */
@@ -41,7 +28,7 @@ export interface TextQuery {
 }
 
 /**
- * Returns a page of the public spaces that a query matches by title and description, in the order of `ladder.ts`. A page
+ * Returns a page of the public spaces that a query matches by title and description, in the order of `list.ts`. A page
  * has fewer than `limit` items, and yet a next page, if its budget is spent.
  * @param onRung is called for each rung that the first page tries
  */
@@ -59,32 +46,26 @@ export async function searchText(
   const maxHits = limit + 1;
   if (position === undefined) {
     const search = { ...shared, isChanged: NOTHING_CHANGED };
-    const { list, ...read } = await climb(search, maxHits, newBudget(), onRung);
+    const { list, ...read } = await startList(search, maxHits, newBudget(), onRung);
     return toPage(mark, list, read, limit);
   }
-  const [firstMark, after, head, answeredQuery, ...rest] = position as TextPosition;
-  const [name, text, alternatives, names, joins, optional, missing] = rest;
-  const last = { name, text, words: alternatives, names, joins, optional, missing };
-  const list = { head, last, answeredQuery };
+  const [firstMark, after, list] = position as TextPosition;
   const search = { ...shared, isChanged: await changesSince(firstMark) };
-  const read = await readList(search, list, after, maxHits, newBudget());
+  const read = await continueList(search, list, after, maxHits, newBudget());
   return toPage(firstMark, list, read, limit);
 }
 
 function toPage(
   firstMark: IndexMark,
-  { head, last, answeredQuery }: List,
+  list: List,
   { hits, resumeAfter }: RungRead,
   limit: number,
 ): TextPage {
-  const { name, text, words, names, joins, optional, missing } = last;
   const after = hits.length > limit ? (hits[limit - 1] as Hit).rank : resumeAfter;
-  const interpretation = [name, text, words, names, joins, optional, missing] as const;
-  const next: TextPosition | null =
-    after === null ? null : [firstMark, after, head, answeredQuery, ...interpretation];
+  const next: TextPosition | null = after === null ? null : [firstMark, after, list];
   return {
     items: hits.slice(0, limit).map(({ result }) => result),
     next,
-    answeredQuery: answeredQuery === '' ? null : answeredQuery,
+    answeredQuery: list.answeredQuery === '' ? null : list.answeredQuery,
   };
 }

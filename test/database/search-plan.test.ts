@@ -9,12 +9,12 @@ import type { Database, Engine } from '../../server/database/engine.ts';
 import type { Schema } from '../../server/database/schema.ts';
 import { sqliteDialect } from '../../server/database/sqlite/dialect.ts';
 import { openSqlite } from '../../server/database/sqlite/engine.ts';
+import { buildTrie } from '../../server/search/dictionary/build-trie.ts';
 import {
   type Dictionary,
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
-import { buildTrie } from '../../server/search/dictionary/trie.ts';
 import { indexSpaces } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { searchText } from '../../server/search/text-search.ts';

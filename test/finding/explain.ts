@@ -18,7 +18,7 @@ export async function explain(dataDir: string, query: string): Promise<void> {
   const text = { query, asTyped: false };
   await readIndex(engine, (view) =>
     searchText(resources, dictionary, text, { limit: MAX_RESULTS }, view, (rung, read) => {
-      console.log(`${rung.name}: ${describe(rung)}`);
+      console.log(describe(rung));
       for (const { result } of read.hits.slice(0, MAX_RESULTS)) {
         console.log(`  ${JSON.parse(result).title}`);
       }
@@ -29,12 +29,11 @@ export async function explain(dataDir: string, query: string): Promise<void> {
 }
 
 /** Example: `(sourdough | sourduogh) [with] bread` */
-function describe({ words, optional, joins, missing }: Interpretation): string {
+function describe({ words, optional, missing }: Interpretation): string {
   const parts = words.map(([texts, forms], i) => {
     const all = [...texts, ...forms].join(' | ');
     if (optional.includes(i)) return `[${all}]`;
     return texts.length + forms.length > 1 ? `(${all})` : all;
   });
-  const joined = joins.map((i) => `, also joined: ${words[i]?.[0][0]}${words[i + 1]?.[0][0]}`);
-  return `${parts.join(' ')}${joined.join('')}${missing > 0 ? `, ${missing} may be missing` : ''}`;
+  return `${parts.join(' ')}${missing > 0 ? `, ${missing} may be missing` : ''}`;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { exportRecords } from '../../server/import-export/export.ts';
-import { indexer } from '../../server/search/documents.ts';
+import { indexer } from '../../server/search/document-rows.ts';
 import { createTestDatabase } from '../support/databases.ts';
 
 /** Creates empty databases of the kind that the tests run on. */

@@ -16,7 +16,7 @@ import { importsIn, isParsedByOldNode, staticModulesOf } from './modules.ts';
 
 const run = promisify(execFile);
 
-const locked: Record<string, { name?: string; version?: string }> = lock.packages;
+const locked: Record<string, { name?: string; version?: string; link?: boolean }> = lock.packages;
 
 /** Returns the name of a package in `package-lock.json`, which has another path if an override replaces it. */
 const nameAt = (path: string) => locked[path]?.name ?? path.split('node_modules/').at(-1);

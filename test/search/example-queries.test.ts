@@ -164,19 +164,3 @@ describe('The tables', () => {
     expect(named.filter((title) => title !== undefined && !titles.has(title))).toEqual([]);
   });
 });
-
-test('The other query keeps all results of the query as typed, and adds results only to fewer than ten', async () => {
-  const texts = [typedGroups, otherGroups]
-    .flat()
-    .flatMap(({ queries }) => queries.flatMap(({ q = [] }) => toArray(q)));
-  for (const text of texts) {
-    const typed = await search(text, true);
-    const all = await search(text, false);
-    expect(typed.other).toBeNull();
-    expect([text, all.titles]).toEqual([text, expect.arrayContaining(typed.titles)]);
-    if (all.other !== null) {
-      expect(all.titles.length, text).toBeGreaterThan(typed.titles.length);
-      expect(typed.titles.length, text).toBeLessThan(10);
-    }
-  }
-});

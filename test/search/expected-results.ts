@@ -18,10 +18,6 @@ export interface Expected {
  * own tests do.
  */
 const OTHER_FORMS: Record<string, string[]> = { breads: ['bread'], ovens: ['oven'] };
-const RELATIVES: Record<string, string[]> = { kneader: ['knead'] };
-const COMPOUNDS: Record<string, string[]> = { rotform: ['brotform'] };
-/** What abbreviations mean, from the spaces that have both. */
-const MEANINGS: Record<string, string> = { krb: 'knead rye bread' };
 const CORRECTIONS: Record<string, string[]> = {
   sourduogh: ['sourdough'],
   floour: ['flour'],
@@ -51,28 +47,14 @@ export function expectedResults(
   const formsOf = ({ word }: QueryWord) => (asTyped ? [] : (OTHER_FORMS[word] ?? []));
   const asSlot = (word: QueryWord): Slot => ({ texts: [word.typed], forms: formsOf(word) });
 
-  const ways = joinedWays(dictionary, words);
-  const required = (way: QueryWord[][]) =>
-    way.filter(([first, ...more]) => more.length > 0 || !ignored.includes(first as QueryWord));
-  const titles = [
-    query,
-    joined(words),
-    ...ways.slice(1).map(textOfWay),
-    ...(ignored.length > 0 ? ways.map((way) => textOfWay(required(way))) : []),
-  ];
-  const conditions = ways.map((way) => {
-    const slots = required(way).map((group) =>
-      group.length > 1 ? { texts: [joined(group)], forms: [] } : asSlot(group[0] as QueryWord),
-    );
-    return atLeast(slots.length, slots);
-  });
-  const isTyped: Condition = (text) => conditions.some((has) => has(text));
-  const shorter = asTyped ? [] : shorterNames(spaces, ways);
-  const typedRung = inOrder(spaces, titles, isTyped, shorter);
+  const kept = words.filter((word) => !ignored.includes(word));
+  const titles = [query, joined(words), joined(kept, ' ')];
+  const slots = kept.map(asSlot);
+  const shorter = asTyped ? [] : shorterNames(spaces, words);
+  const typedRung = inOrder(spaces, titles, atLeast(slots.length, slots), shorter);
   const expected: Expected = { typed: typedRung, other: [], answeredQuery: null };
   if (asTyped || typedRung.length >= 10) return expected;
 
-  const kept = words.filter((word) => !ignored.includes(word));
   const meaningful = kept.filter(({ word }) => !isStopWord(word));
   const meantWords = meaningful.length > 0 ? meaningful : kept;
   const unknown = kept.filter((word) => isUnknown(spaces, word)).slice(0, 2);
@@ -84,35 +66,23 @@ export function expectedResults(
     return { texts: [...new Set([...replacements, word.typed])], forms: formsOf(word) };
   });
   const isOther = meant.length < kept.length || meant.some(({ texts }) => texts.length > 1);
-  const base = isOther ? meant : kept.map(asSlot);
+  const base = isOther ? meant : slots;
 
   const typedWords = words.map(({ typed }) => typed).join(' ');
   /** Adds the spaces with a number of the words, after those that have been found. */
-  const add = (slots: Slot[], minWords: number, names: readonly string[] = []) => {
+  const add = (slots: Slot[], minWords: number) => {
     const text = slots.map(({ texts: [first] }) => first).join(' ');
     const whole = slots.map(({ texts: [first = ''] }) => titleKey(first)).join('');
-    const found = inOrder(spaces, [text, whole], atLeast(minWords, slots), names);
+    const found = inOrder(spaces, [text, whole], atLeast(minWords, slots));
     const before = [...expected.typed, ...expected.other];
     const added = found.filter((id) => !before.includes(id));
     const isAsTyped = minWords === slots.length && text === typedWords;
     if (added.length > 0 && !isAsTyped) expected.answeredQuery ??= text;
     expected.other.push(...added);
   };
-  /** Adds the spaces that match one of the further forms, too. */
-  const addForms = (slots: Slot[], further: Record<string, string[]>) => {
-    const withForms = slots.map(({ texts, forms }): Slot => {
-      return { texts, forms: [...forms, ...texts.flatMap((text) => further[text] ?? [])] };
-    });
-    if (countFound() < 10) add(withForms, withForms.length);
-  };
   const countFound = () => expected.typed.length + expected.other.length;
-  const isKnown = ({ typed }: QueryWord) => documentsWithPrefix(dictionary, typed) > 0;
-  if (kept.length <= 2 && kept.every(isKnown)) addForms(kept.map(asSlot), COMPOUNDS);
   if (isOther && countFound() < 10) add(meant, meant.length);
-  const abbreviated = withAbbreviations(base);
-  if (abbreviated && countFound() < 10) add(abbreviated, abbreviated.length);
   const before = countFound();
-  addForms(base, RELATIVES);
   const begun = base.map(({ texts, forms }): Slot => {
     const beginnings = texts
       .filter((text) => /^[a-z]{6,}$/.test(text))
@@ -121,7 +91,7 @@ export function expectedResults(
     return { texts: [...texts, ...beginnings.filter(isRare)], forms };
   });
   if (countFound() < 10) add(begun, begun.length);
-  const byOthers = countFound() - before;
+  const byBeginnings = countFound() - before;
 
   const rarestFirst = base
     .map((slot, i) => {
@@ -133,34 +103,14 @@ export function expectedResults(
     .sort((a, b) => a.documents - b.documents)
     .map(({ slot }) => slot);
   const inQueryOrder = (slots: Slot[]) => base.filter((slot) => slots.includes(slot));
-  // Titles that equal one of the three rarest words are like title matches.
-  const names = rarestFirst.slice(0, 3).flatMap(({ texts }) => texts);
   const rarestFour = inQueryOrder(rarestFirst.slice(0, 4));
   for (let count = Math.min(rarestFour.length, base.length - 1); count >= 1; count -= 1) {
     const found = countFound();
-    if (found >= 10 || (count === 1 && found > byOthers)) break;
+    if (found >= 10 || (count === 1 && found > byBeginnings)) break;
     if (count === 1) add(rarestFirst.slice(0, 1), 1);
-    else add(rarestFour, count, names);
+    else add(rarestFour, count);
   }
   return expected;
-}
-
-/** Returns slots in which the meanings of abbreviations match, and abbreviations of the first such words. */
-function withAbbreviations(base: readonly Slot[]): Slot[] | undefined {
-  const slots = base.map((slot): Slot => {
-    const meaning = MEANINGS[slot.texts[0] as string];
-    return meaning === undefined ? slot : { ...slot, texts: [...slot.texts, meaning] };
-  });
-  const firstTexts = base.map(({ texts: [first] }) => first);
-  for (const [short, meaning] of Object.entries(MEANINGS)) {
-    const { length } = meaning.split(' ');
-    const from = firstTexts.findIndex(
-      (_, i) => firstTexts.slice(i, i + length).join(' ') === meaning,
-    );
-    if (from >= 0) slots.splice(from, length, { texts: [meaning], forms: [short] });
-  }
-  const isOther = slots.length < base.length || slots.some((slot) => !base.includes(slot));
-  return isOther ? slots : undefined;
 }
 
 /** Frequent stop words are ignored if two other words remain, but never the last word. */
@@ -178,9 +128,8 @@ function isFrequent(spaces: readonly IndexedSpace[], word: string, minSpaces = 1
 }
 
 /** Returns the longest three texts that remain of a query, or of a single word, without frequent ends. */
-function shorterNames(spaces: readonly IndexedSpace[], ways: QueryWord[][][]): string[] {
-  const [apart = []] = ways;
-  const words = apart.map(joined);
+function shorterNames(spaces: readonly IndexedSpace[], queried: readonly QueryWord[]): string[] {
+  const words = queried.map(({ word }) => word);
   const frequent = words.filter((word) => isFrequent(spaces, word, 100));
   const rests = words
     .flatMap((_, i) => words.map((_, j) => ({ rest: words.slice(i, words.length - j), i })))
@@ -190,7 +139,7 @@ function shorterNames(spaces: readonly IndexedSpace[], ways: QueryWord[][][]): s
     })
     .sort((a, b) => b.rest.length - a.rest.length || a.i - b.i)
     .map(({ rest }) => rest.join(' '));
-  const single = ways.some((way) => way.length === 1) ? words.join('') : '';
+  const [single = ''] = words.length === 1 ? words : [];
   const parts = [...single].flatMap((_, i) => {
     const [left, right] = [single.slice(0, i), single.slice(i)];
     if (left.length < 2 || right.length < 2) return [];
@@ -231,38 +180,8 @@ function isOneEdit(a: string, b: string): boolean {
   });
 }
 
-/** Returns the ways to join adjacent words to known ones, as lists of groups. The first way joins none. */
-function joinedWays(dictionary: Dictionary, words: readonly QueryWord[]): QueryWord[][][] {
-  const frequencyOf = (group: readonly QueryWord[]) =>
-    joined(group).length >= 4 && !group.some(({ isUnspaced }) => isUnspaced)
-      ? documentsWithPrefix(dictionary, joined(group))
-      : 0;
-  const known = words
-    .flatMap((_, i) => [2, 3].map((length) => ({ i, length, group: words.slice(i, i + length) })))
-    .filter(({ length, group }) => group.length === length && frequencyOf(group) > 0)
-    .sort((a, b) => frequencyOf(b.group) - frequencyOf(a.group));
-  const pairs = new Set<number>();
-  for (const { i, group } of known) {
-    const more = group.slice(1).map((_, at) => i + at);
-    if (new Set([...pairs, ...more]).size <= 2) for (const each of more) pairs.add(each);
-  }
-  return words.reduce<QueryWord[][][]>(
-    (ways, word, i) =>
-      ways.flatMap((way) => {
-        const last = way.at(-1) ?? [];
-        const apart = [...way, [word]];
-        return pairs.has(i - 1) ? [apart, [...way.slice(0, -1), [...last, word]]] : [apart];
-      }),
-    [[]],
-  );
-}
-
-function joined(group: readonly QueryWord[]): string {
-  return group.map(({ word }) => word).join('');
-}
-
-function textOfWay(way: QueryWord[][]): string {
-  return way.map(joined).join(' ');
+function joined(words: readonly QueryWord[], separator = ''): string {
+  return words.map(({ word }) => word).join(separator);
 }
 
 function segments(run: string): string[] {

@@ -9,7 +9,7 @@ import {
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
-import { indexer } from '../../server/search/documents.ts';
+import { indexer } from '../../server/search/document-rows.ts';
 import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/index-queue.ts';
 import { readIndex, type SearchView } from '../../server/search/view.ts';
 import { spaceRow } from '../database/spaces.ts';

@@ -63,30 +63,6 @@ const change = ({ space_id }: Space, body: { visibility?: 'public' | 'private'; 
 const astronomy = ['Astronomy club', 'Astronomy for beginners', 'Stars'];
 const nothing = { found: [], answered: null };
 
-describe('Inflected forms of a word', () => {
-  test('are also found, but only as whole words that the dictionary contains', async () => {
-    await create('A cherry');
-    await create('Two cherries');
-    expect(await search('cherries')).toEqual({ found: ['Two cherries'], answered: null });
-    await create('A cherrypicker');
-    await buildDictionary(app);
-    const both = ['Two cherries', 'A cherry'];
-    expect(await search('cherries')).toEqual({ found: both, answered: null });
-    const all = { found: ['A cherrypicker', ...both], answered: null };
-    expect(await search('cherry')).toEqual(all);
-  });
-});
-
-describe('Adjacent words that are a known word when joined', () => {
-  test('are also found joined, and a title that then equals the query comes first', async () => {
-    await create('Moonlight keyboards');
-    await create('Keyboards in the moonlight');
-    await buildDictionary(app);
-    const found = ['Moonlight keyboards', 'Keyboards in the moonlight'];
-    expect(await search('moon light key boards')).toEqual({ found, answered: null });
-  });
-});
-
 describe('Another query', () => {
   test('drops a run of an unspaced script that no space contains, although spaces contain its bigrams', async () => {
     await create('プログラ');
@@ -94,36 +70,6 @@ describe('Another query', () => {
     await buildDictionary(app);
     const expected = { found: astronomy, answered: 'astronomy' };
     expect(await search('プログラム astronomy')).toEqual(expected);
-  });
-
-  test('adds its results after those of the query as typed', async () => {
-    await create('Fishing for the carp');
-    await create('Fishing for carp');
-    await buildDictionary(app);
-    expect(await search('the carp')).toEqual({
-      found: ['Fishing for the carp', 'Fishing for carp'],
-      answered: 'carp',
-    });
-    expect(await search('carp')).toEqual({
-      found: ['Fishing for carp', 'Fishing for the carp'],
-      answered: null,
-    });
-  });
-
-  test('prefers the more frequent of two corrections with equally many edits', async () => {
-    // Words of titles that are as similar match, too.
-    expect(await search('boets')).toEqual({
-      found: ['Boats', 'Boots', 'Boats of the world'],
-      answered: 'boats',
-    });
-    await create('Boots again', 3);
-    await buildDictionary(app);
-    expect(await search('boets')).toEqual({
-      found: ['Boots', 'Boots again', 'Boots again', 'Boots again', 'Boats of the world', 'Boats'],
-      answered: 'boots',
-    });
-    // In a query of several words, several corrections are alternatives.
-    expect((await search('boets world')).found).toEqual(['Boats of the world']);
   });
 
   test('corrects a word only if 20 times as many spaces have the correction, even in cached responses', async () => {
@@ -137,48 +83,6 @@ describe('Another query', () => {
     await buildDictionary(app);
     const many = { found: ['My kettel', ...Array(20).fill('Kettle')], answered: 'kettle' };
     expect([await search('kettel'), await search('kettel')]).toEqual([many, many]);
-  });
-
-  test('is followed by spaces with at least two of its words if it has few results, for any limit', async () => {
-    await create('Repair a roof with slate', 2);
-    await create('Slate repair', 3);
-    await create('Slate roof', 2);
-    await create('Terrace roof', 9);
-    await buildDictionary(app);
-    const found = [
-      ...Array(2).fill('Repair a roof with slate'),
-      ...Array(2).fill('Slate roof'),
-      ...Array(3).fill('Slate repair'),
-    ];
-    for (const limit of [1, 2, 3, 4, 5, 6, 7, 100]) {
-      const path = pathOf('how to repair my slate roof', { limit: String(limit) });
-      const pages = await readPages<SearchResult>(app, path);
-      expect(titles(pages.flat())).toEqual(found);
-      expect(answeredQuery(await app.fetch(path))).toBe('repair slate roof');
-    }
-  });
-
-  test('is used only if fewer than ten spaces match as typed, for any limit', async () => {
-    await create('The library', 9);
-    await create('A library', 3);
-    await buildDictionary(app);
-    const limits = [1, 2, 8, 9, 10, 11, 12, 100];
-    const read = async (limit: number) => {
-      const path = pathOf('the library', { limit: String(limit) });
-      const response = await app.fetch(path);
-      const pages = await readPages<SearchResult>(app, path);
-      return { answered: answeredQuery(response), found: titles(pages.flat()) };
-    };
-    const nine = Array(9).fill('The library');
-    for (const limit of limits) {
-      const found = [...nine, ...Array(3).fill('A library')];
-      expect(await read(limit)).toEqual({ answered: 'library', found });
-    }
-    await create('The library');
-    await buildDictionary(app);
-    for (const limit of limits) {
-      expect(await read(limit)).toEqual({ answered: null, found: [...nine, 'The library'] });
-    }
   });
 
   test('stays the same on later pages after a space with the typed word is created', async () => {
@@ -234,19 +138,6 @@ describe('Another query', () => {
 });
 
 describe('as_typed', () => {
-  test('returns only spaces that match the query as typed, if true', async () => {
-    await create('Gardens of Rome');
-    await create('My garden');
-    await buildDictionary(app);
-    const both = { found: ['My garden', 'Gardens of Rome'], answered: null };
-    expect(await search('gardens')).toEqual(both);
-    expect(await search('gardens', { as_typed: 'false' })).toEqual(both);
-    const typed = { found: ['Gardens of Rome'], answered: null };
-    expect(await search('gardens', { as_typed: 'true' })).toEqual(typed);
-    expect(await search('gardens')).toEqual(both);
-    expect(await search('astronmy', { as_typed: 'true' })).toEqual(nothing);
-  });
-
   test.each(['', '1', '0', 'yes', 'TRUE', 'null', ' true', 'true&as_typed=true', '[]'])(
     'must be true or false, not "%s"',
     async (value) => {

@@ -4,8 +4,6 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { indexSpaces } from '../../server/search/documents.ts';
-import { matches, queryWords } from '../../server/text/words/query.ts';
-import { titleKey } from '../../server/text/words/tokenize.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -28,69 +26,18 @@ const ids = (results: Pick<Space, 'space_id'>[]) => results.map(({ space_id }) =
 const get = (path: string) => getPage(app, path);
 
 describe('The pages of a search', () => {
-  interface Query {
-    q: string;
-    /** The query with joined words. */
-    joined?: string;
-    /** The query with an inflected form. */
-    inflected?: string;
-    /** The query without its frequent stop words. */
-    shortened?: string;
-    /** The alternatives of each word of the other query. */
-    other?: string[][];
-  }
-  const queries: Query[] = [
-    { q: 'tea' },
-    { q: 'TEA!' },
-    { q: 'cake tea' },
-    { q: 't' },
-    { q: '茶道' },
-    { q: '茶' },
-    { q: '茶道 cake' },
-    { q: 'green' },
-    { q: 'tea house', joined: 'teahouse' },
-    { q: 'tasting', inflected: 'tastes' },
-    { q: 'teehouse', other: [['teahouse']] },
-    { q: 'green teas', inflected: 'green tea' },
-    { q: 'tea with cake', shortened: 'tea cake' },
-    { q: 'tea cake with', other: [['tea'], ['cake']] },
-    { q: 'the teahouse', other: [['teahouse']] },
-    { q: 'tea qqqq', other: [['tea']] },
-    { q: '道茶道花', other: [['道'], ['茶道'], ['花']] },
+  const queries = [
+    'tea',
+    'cake tea',
+    't',
+    '茶道',
+    '茶道 cake',
+    'tasting',
+    'teehouse',
+    'tea with cake',
+    'tea qqqq',
+    '道茶道花',
   ];
-
-  /** Returns the results of a query by the rules in docs/search.md, without an index. */
-  const expected = (
-    { q, joined, inflected, shortened, other }: Query,
-    all: SearchResult[],
-    asTyped = false,
-  ): SearchResult[] => {
-    const variants = [q, joined, ...(asTyped ? [] : [inflected, shortened])]
-      .filter((each) => each !== undefined)
-      .map((each) => queryWords(each));
-    const isTyped = (text: string) => variants.some((words) => matches(words, text));
-    const isOther = (text: string) =>
-      other?.every((texts) => texts.some((each) => matches(queryWords(each), text))) ?? false;
-    const textOf = ({ title, description }: SearchResult) => `${title}\n${description}`;
-    const steps = ({ participant_count }: SearchResult) =>
-      Math.floor(2 * Math.log2(1 + participant_count));
-    const order = (section: SearchResult[], isMatch: (text: string) => boolean) => {
-      const rank = (space: SearchResult) => steps(space) + (isMatch(space.title) ? 6 : 0);
-      return section.toReversed().sort((a, b) => rank(b) - rank(a));
-    };
-    const isTitle = (text: string | undefined, { title }: SearchResult) =>
-      text !== undefined && titleKey(title) === titleKey(text);
-    const equalTexts = [q, joined, asTyped ? undefined : shortened];
-    const exactTitles = all.filter((space) => equalTexts.some((text) => isTitle(text, space)));
-    const typed = all.filter((space) => !exactTitles.includes(space) && isTyped(textOf(space)));
-    const found = [...order(exactTitles, () => true), ...order(typed, isTyped)];
-    if (found.length >= 10 || asTyped) return found;
-    const rest = all.filter((space) => !found.includes(space) && isOther(textOf(space)));
-    const probable = other?.map(([text]) => text).join(' ');
-    const otherTitles = rest.filter((space) => isTitle(probable, space));
-    const others = rest.filter((space) => !otherTitles.includes(space));
-    return [...found, ...order(otherTitles, () => true), ...order(others, isOther)];
-  };
 
   let current: SearchResult[];
   beforeAll(async () => {
@@ -104,31 +51,7 @@ describe('The pages of a search', () => {
     );
   });
 
-  test.each(queries)('for "$q" follow the documented rules', async (query) => {
-    const { q } = query;
-    const { body } = await get(searchPath(q, 100));
-    expect(body).toEqual(expected(query, current));
-    expect(body.length).toBeGreaterThan(3);
-    const { body: typed } = await get(searchPath(q, 100, true));
-    expect(typed).toEqual(expected(query, current, true));
-  });
-
-  test('are tested with queries that cover every section', () => {
-    const lengths = queries.map((query) => {
-      const all = expected(query, current);
-      const typed = expected(query, current, true);
-      return { all: all.length, typed: typed.length };
-    });
-    expect(lengths.some(({ all, typed }) => all > typed && typed > 0)).toBe(true);
-    expect(lengths.some(({ all, typed }) => all > typed && typed === 0)).toBe(true);
-    expect(lengths.some(({ all, typed }) => all === typed && typed < 10)).toBe(true);
-    const hasTitleMatch = expected({ q: 'tea' }, current).map(({ title }) =>
-      /tea|ｔｅａ/i.test(title),
-    );
-    expect(hasTitleMatch.lastIndexOf(true)).toBeGreaterThan(hasTitleMatch.indexOf(false));
-  });
-
-  test.each(queries)('for "$q" form the whole list, without repeats or gaps', async ({ q }) => {
+  test.each(queries)('for %j form the whole list, without repeats or gaps', async (q) => {
     for (const asTyped of [false, true]) {
       const whole = (await get(searchPath(q, 100, asTyped))).body;
       for (const limit of [1, 2, 3, 7]) {

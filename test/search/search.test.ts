@@ -217,58 +217,6 @@ describe('limit', () => {
 });
 
 describe('The order', () => {
-  test('puts titles equal to the query first, then sorts by popularity plus six steps for a title match', async () => {
-    const spaces: Record<string, Space> = {};
-    for (const [title, description] of [
-      ['Tea ceremony', ''],
-      ['Ceremony of tea', ''],
-      ['The Way of Tea', 'Every ceremony is different.'],
-      ['A teahouse and its ceremonial bowls', 'No tea ceremony without them.'],
-      ['¡TEA, Ceremony!', ''],
-      ['Kyoto', 'Tea ceremony and gardens.'],
-      ['Ceremony with Tea', ''],
-    ] as const) {
-      spaces[title] = await createSpace(ann, { title, description });
-    }
-    await setParticipants(spaces['Tea ceremony'] as Space, 3);
-    const equal = ['Tea ceremony', '¡TEA, Ceremony!'];
-    const inTitle = ['Ceremony with Tea', 'Ceremony of tea'];
-    const inDescription = ['A teahouse and its ceremonial bowls', 'The Way of Tea'];
-
-    // Five steps more popular than those with one participant.
-    await setParticipants(spaces.Kyoto as Space, 14);
-    const typed = await foundAsTyped('tea ceremony');
-    expect(typed).toEqual([...equal, ...inTitle, 'Kyoto', ...inDescription]);
-    // Six steps more popular, so it ranks like the title matches: newest first.
-    await setParticipants(spaces.Kyoto as Space, 15);
-    const [newest, oldest] = inTitle;
-    expect(await foundAsTyped('tea ceremony')).toEqual([
-      ...equal,
-      newest,
-      'Kyoto',
-      oldest,
-      ...inDescription,
-    ]);
-    await setParticipants(spaces['Ceremony of tea'] as Space, 2);
-    expect(await foundAsTyped('tea ceremony')).toEqual([
-      ...equal,
-      oldest,
-      newest,
-      'Kyoto',
-      ...inDescription,
-    ]);
-    // Spaces that match only the other query, which has no stop word, follow in the same order, however popular.
-    const [typedOne, another] = inDescription;
-    expect(await found('tea ceremony them')).toEqual([
-      typedOne,
-      ...equal,
-      oldest,
-      newest,
-      'Kyoto',
-      another,
-    ]);
-  });
-
   test('is by logarithmic steps of participants, then newest first', async () => {
     const spaces = [];
     for (const count of [1, 8, 2, 5, 3, 6, 1, 4, 7]) {

@@ -49,7 +49,7 @@ const RARE =
 function generateSpaces(count: number) {
   const random = randomIntegers(7);
   const pick = (words: string[], percent: number) => words.filter(() => random(100) < percent);
-  const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin'];
+  const exactTitles = ['Sourdough', 'FastAPI', 'Fast API', 'Tin', 'K'];
   const titleOf = (i: number) => (i === 111 ? 'Ryecrust' : exactTitles[i % 300]);
   return Array.from({ length: count }, (_, i) => {
     const name = nameOf(i);
@@ -63,8 +63,8 @@ function generateSpaces(count: number) {
         ...pick(RARE, 2),
         ...(i === 0 ? ['the'] : []),
         ...(i % 3 === 0 ? ['with'] : []),
-        ...(i % 1_000 === 5 ? ['rotform'] : []),
-        ...(i % 1_000 === 7 ? ['krb knead rye bread'] : []),
+        // In 2% of the spaces, but in fewer than a hundred.
+        ...(i % 40 === 0 ? ['krumb'] : []),
       ].join(' '),
       participants: Math.floor(2 ** (random(110) / (name || i === 111 ? Infinity : 10))),
     };
@@ -120,10 +120,7 @@ const word = fc.oneof(
     'qtest',
     'qatset',
     'qltest',
-    'kneader',
-    'rotform',
-    'krb',
-    'knead rye bread',
+    'sourdoxx',
     'the',
     'with',
     'k',
@@ -172,18 +169,13 @@ describe('A text search', () => {
     'ry ecrust',
     'qtest',
     'qatset bread',
-    'kneader',
-    'rye kneader',
-    'sourduogh kneader tin',
-    'kneader zuk',
-    'rotform',
-    'rotform tin',
-    'sourduogh rotform',
-    'rotform rye tin',
-    'krb',
-    'krb rye',
-    'knead rye bread tin',
-    'krb zuk',
+    'krumb tin',
+    'kwith',
+    'tinwith',
+    'sourdoxx',
+    'rye sourdoxx',
+    'sourduogh sourdoxx tin',
+    'sourdoxx zuk',
   ])('returns titles that equal %j or its other query in the documented order', async (text) => {
     for (const asTyped of [false, true]) {
       const expected = expectedResults(spaces, index.dictionary, text, asTyped);

@@ -4,7 +4,7 @@ import type { Database, Engine, IndexEngine } from '../../server/database/engine
 import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { transact } from '../../server/database/transaction.ts';
 import type { WordScope } from '../../server/database/word-index.ts';
-import { indexer } from '../../server/search/documents.ts';
+import { indexer } from '../../server/search/document-rows.ts';
 import { findKeys } from './find-keys.ts';
 import { tablesOf } from './tables.ts';
 

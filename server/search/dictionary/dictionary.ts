@@ -3,7 +3,8 @@ import { readSnapshot, transact } from '../../database/transaction.ts';
 import type { TermStatistics } from '../../database/word-index.ts';
 import { indexWords } from '../../text/words/tokenize.ts';
 import { readFragments } from '../results.ts';
-import { buildTrie, findNode, type Trie, trieFromBytes, trieToBytes } from './trie.ts';
+import { buildTrie } from './build-trie.ts';
+import { findNode, type Trie, trieFromBytes, trieToBytes } from './trie.ts';
 
 /**
  * The words that several public spaces share, with the number of spaces for each. Also has the other terms of the word

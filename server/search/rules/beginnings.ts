@@ -27,5 +27,5 @@ export function withBeginnings(
   const alternatives = words.map(([texts, forms], i): Alternative => {
     return [[...texts, ...(beginnings[i] as string[])], forms];
   });
-  return interpret('beginnings', alternatives);
+  return interpret(alternatives);
 }

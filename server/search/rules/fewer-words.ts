@@ -5,13 +5,10 @@ import { type Alternative, type Interpretation, interpret } from '../interpretat
 /** Maximum number of words of which some can be missing. With more, the index would search for many combinations. */
 const MAX_WORDS = 4;
 
-/** One of this many rarest words may be the title of the space that a query names in passing. */
-const NAMES = 3;
-
 /**
  * Returns interpretations with the rarest words of a query. Each requires one word less than the one before. The last
  * one is the rarest word alone. Any word can be missing, because frequencies do not show which words matter to the user.
- * Words without matches are omitted. The rarest words are also names.
+ * Words without matches are omitted.
  * @param documents approximate number of spaces that match each word alone
  */
 export function withFewerWords(
@@ -29,13 +26,9 @@ export function withFewerWords(
       .map((i) => words[i] as Alternative);
   const kept = rarest(MAX_WORDS);
   const mostWords = Math.min(kept.length, words.length - 1);
-  const names = rarest(NAMES).flatMap(([texts]) => texts);
   return Array.from({ length: mostWords }, (_, i) => {
     const count = mostWords - i;
-    const name = `${count} of ${words.length} words`;
-    return count === 1
-      ? interpret(name, rarest(1))
-      : interpret(name, kept, { names, missing: kept.length - count });
+    return count === 1 ? interpret(rarest(1)) : interpret(kept, { missing: kept.length - count });
   });
 }
 

@@ -17,7 +17,7 @@ const MIN_SHARED_LENGTH = 3;
 const MAX_ENDING_LENGTH = 5;
 
 /** A person or thing that does something, such as a container. Its verb is another word, often far more frequent. */
-export const AGENT_NOUN = /[eo]rs?$/;
+const AGENT_NOUN = /[eo]rs?$/;
 
 const MAX_INFLECTIONS = 3;
 
@@ -33,7 +33,7 @@ export function inflectionsOf(dictionary: Dictionary, word: string): string[] {
   // Stop words are in every other text.
   const stem = isStopWord(word) ? undefined : stemOf(word);
   if (stem === undefined) return [];
-  return similarForms(dictionary, word, stem, MAX_ENDING_LENGTH)
+  return similarForms(dictionary, word, stem)
     .filter(({ form }) => stemOf(form) === stem && !isVerbOf(form, word))
     .sort((a, b) => b.documents - a.documents || (a.form < b.form ? -1 : 1))
     .slice(0, MAX_INFLECTIONS)
@@ -41,21 +41,20 @@ export function inflectionsOf(dictionary: Dictionary, word: string): string[] {
 }
 
 /** Returns the words that begin with the letters that a word and its stem share, except those that begin with the word. */
-export function similarForms(
+function similarForms(
   { trie }: Dictionary,
   word: string,
   stem: string,
-  maxEndingLength: number,
 ): { form: string; documents: number }[] {
   const shared = word.slice(0, sharedLength(word, stem));
   const endingLength = word.length - shared.length;
   // Without an ending, every other form begins with the word.
-  if (shared.length < MIN_SHARED_LENGTH || endingLength === 0 || endingLength > maxEndingLength) {
+  if (shared.length < MIN_SHARED_LENGTH || endingLength === 0 || endingLength > MAX_ENDING_LENGTH) {
     return [];
   }
   const node = findNode(trie, shared);
   if (node === undefined) return [];
-  return wordsBelow(trie, node, maxEndingLength, MAX_DICTIONARY_NODES)
+  return wordsBelow(trie, node, MAX_ENDING_LENGTH, MAX_DICTIONARY_NODES)
     .map(({ ending, documents }) => ({ form: shared + ending, documents }))
     .filter(({ form }) => !form.startsWith(word));
 }

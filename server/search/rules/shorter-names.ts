@@ -13,14 +13,9 @@ const MAX_NAMES = 3;
 
 /**
  * Returns the query without frequent words at its beginning or end, and likewise without parts of a single word: `react`
- * for `reactjs` or `react library`. If the words of the query also match joined, they count as a single word, too.
- * Returns the longest texts first.
+ * for `reactjs` or `react library`. * Returns the longest texts first.
  */
-export function findShorterNames(
-  dictionary: Dictionary,
-  words: readonly QueryWord[],
-  joins: readonly number[],
-): string[] {
+export function findShorterNames(dictionary: Dictionary, words: readonly QueryWord[]): string[] {
   const isAffix = (text: string) => isFrequent(dictionary, text, MIN_SPACES);
   const texts = words.map(({ word }) => word);
   const isRemovable = texts.map(isAffix);
@@ -32,8 +27,7 @@ export function findShorterNames(
       if (isRest) names.push(texts.slice(from, to).join(' '));
     }
   }
-  const isSingle = joins.length === texts.length - 1;
-  const single = isSingle ? texts.join('') : '';
+  const single = texts.length === 1 ? (texts[0] as string) : '';
   for (let i = MIN_PART_LENGTH; i <= single.length - MIN_PART_LENGTH; i += 1) {
     const left = single.slice(0, i);
     const right = single.slice(i);

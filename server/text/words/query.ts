@@ -128,8 +128,7 @@ export class SplitText {
 }
 
 /** Returns whether a text has all of the words. Exact, unlike the index. */
-export function matches(words: readonly QueryWord[], text: string | SplitText): boolean {
-  const split = typeof text === 'string' ? new SplitText(text) : text;
+export function matches(words: readonly QueryWord[], split: SplitText): boolean {
   const has = ({ text, isPrefix }: Term) =>
     split.indexed.some((word) => (isPrefix ? word.startsWith(text) : word === text));
   return words.every(({ word, anyOf, mustVerify }) =>

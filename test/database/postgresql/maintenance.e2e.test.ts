@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import type { Engine } from '../../../server/database/engine.ts';
 import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
 import { PostgresqlMaintenance } from '../../../server/database/postgresql/maintenance/maintenance.ts';
-import { indexer } from '../../../server/search/documents.ts';
+import { indexer } from '../../../server/search/document-rows.ts';
 import { type PostgresqlServer, startPostgresql } from '../../support/postgresql.ts';
 
 let server: PostgresqlServer;

@@ -26,7 +26,8 @@ import { pruneLog, readLogState } from '../../../server/database/postgresql/sear
 import { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
-import { indexer, indexSpaces } from '../../../server/search/documents.ts';
+import { indexer } from '../../../server/search/document-rows.ts';
+import { indexSpaces } from '../../../server/search/documents.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { damageTable } from '../../support/damage.ts';

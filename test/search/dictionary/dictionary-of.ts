@@ -1,5 +1,5 @@
+import { buildTrie } from '../../../server/search/dictionary/build-trie.ts';
 import type { Dictionary } from '../../../server/search/dictionary/dictionary.ts';
-import { buildTrie } from '../../../server/search/dictionary/trie.ts';
 
 /** Builds a dictionary from the number of spaces with each word. */
 export async function dictionaryOf(

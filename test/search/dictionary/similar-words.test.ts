@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { buildTrie } from '../../../server/search/dictionary/build-trie.ts';
 import { similarWords } from '../../../server/search/dictionary/similar-words.ts';
-import { buildTrie } from '../../../server/search/dictionary/trie.ts';
 
 const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), minLength: 1, maxLength: 7 });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { buildTrie } from '../../../server/search/dictionary/build-trie.ts';
 import {
-  buildTrie,
   findNode,
   type Trie,
   trieFromBytes,
