@@ -15,9 +15,9 @@ import {
 import type { Client } from '../generated/client/index.ts';
 import { client as defaultClient } from '../generated/client.gen.ts';
 import type { Message, SendMessageData } from '../generated/types.gen.ts';
-import { newKey } from './creations.ts';
 import { type ApiError, toApiError } from './errors.ts';
 import { followMessages } from './following.ts';
+import { newKey } from './keyed-writes.ts';
 import { dropMessage, listsOf, putMessage } from './message-cache.ts';
 
 /** Pause between updates, which bounds their rate even if a server does not wait. */

@@ -31,8 +31,8 @@ export function adaptOutput(folder: string): void {
     ],
     // Those of the client send an Idempotency-Key.
     [
-      /(?<=import \{.*) createSpace,(.*) sendMessage,(.*'\.\.\/sdk\.gen\.ts';)/,
-      "$1$2\nimport { createSpace, sendMessage } from '../../client/creations.ts';",
+      /(?<=import \{.*) createSpace,(.*) renewInvitationCode,(.*) sendMessage,(.*) updateSpace,(.*'\.\.\/sdk\.gen\.ts';)/,
+      "$1$2$3$4\nimport { createSpace, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';",
     ],
     // Both searches return arrays, whose cursor is in a header. listSpaces returns the same lists as pages.
     [/export const searchSpaces(ByTag)?InfiniteQueryKey = .*\n\n/g, ''],

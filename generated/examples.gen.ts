@@ -2409,7 +2409,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 201,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
@@ -3172,9 +3173,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       request_timeout: problem10,
       space_cannot_become_public: problem52,
       quota_exceeded: problem53,
+      idempotency_key_in_use: problem41,
       precondition_failed: problem54,
       body_too_large: problem13,
       unsupported_media_type: problem14,
+      idempotency_key_reused: problem42,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3212,7 +3215,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
@@ -3249,6 +3253,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       not_space_creator: problem43,
       space_not_found: problem39,
       space_is_public: problem55,
+      idempotency_key_in_use: problem41,
+      idempotency_key_reused: problem42,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3319,7 +3325,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
           "space": {

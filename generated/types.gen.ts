@@ -981,8 +981,7 @@ export type SearchSpacesByTagData = {
          * URL parsers resolve them as relative path segments. Many clients do not encode all special characters in
          * paths, such as `#`, `%` and `/`. The parameter `tag` of `listSpaces` accepts any tag and avoids this.
          *
-         * The tags of spaces have at most 64 code points. A tag with which the request line and headers are larger
-         * than 16,384 bytes gets 431.
+         * The tags of spaces have at most 64 code points.
          *
          */
         tag: string;
@@ -2044,6 +2043,12 @@ export type UpdateSpaceData = {
          * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
          */
         'If-Match'?: string;
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
     };
     path: {
         /**
@@ -2079,7 +2084,9 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
-     * Other users have written messages in the private space, or the tags exceed the caller's quota.
+     * Other users have written messages in the private space, or the tags exceed the caller's quota, or another
+     * request with the `Idempotency-Key` is still running.
+     *
      */
     409: Problem;
     /**
@@ -2094,6 +2101,10 @@ export type UpdateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */
@@ -2125,6 +2136,14 @@ export type UpdateSpaceResponse = UpdateSpaceResponses[keyof UpdateSpaceResponse
 
 export type RenewInvitationCodeData = {
     body?: never;
+    headers?: {
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
+    };
     path: {
         /**
          * The id of the space.
@@ -2155,9 +2174,13 @@ export type RenewInvitationCodeErrors = {
      */
     404: Problem;
     /**
-     * The space is public.
+     * The space is public, or another request with the `Idempotency-Key` is still running.
      */
     409: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */

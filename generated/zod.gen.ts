@@ -10,7 +10,7 @@ export const zId = z.string().min(1).max(64).regex(/^[A-Za-z0-9_-]+$/, 'must con
 /**
  * A random text that identifies a request and its repetitions.
  */
-export const zIdempotencyKey = z.string().min(16).max(128).regex(/^("[A-Za-z0-9_-]+"|[A-Za-z0-9_-]+)$/, 'must contain only letters from A to Z, digits, - and _, in double quotes or without');
+export const zIdempotencyKey = z.string().max(130).regex(/^(?:\x22[A-Za-z0-9_-]{16,128}\x22|[A-Za-z0-9_-]{16,128})$/, 'must have 16 to 128 letters from A to Z, digits, - and _, in double quotes or without');
 
 /**
  * A user, as shown with spaces and messages.
@@ -524,12 +524,12 @@ export const zIdempotencyKeyHeader = zIdempotencyKey;
 /**
  * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
  */
-export const zIfMatch = z.string().max(16384).regex(/^.*$/);
+export const zIfMatch = z.string().max(4096).regex(/^.*$/);
 
 /**
  * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
  */
-export const zIfNoneMatch = z.string().max(16384).regex(/^.*$/);
+export const zIfNoneMatch = z.string().max(4096).regex(/^.*$/);
 
 export const zSearchSpacesQuery = z.object({
     q: z.string().max(200),
@@ -544,7 +544,7 @@ export const zSearchSpacesQuery = z.object({
 export const zSearchSpacesResponse = z.array(zSearchResult).max(100);
 
 export const zSearchSpacesByTagPath = z.object({
-    tag: z.string().max(16384)
+    tag: z.string().max(1024)
 });
 
 export const zSearchSpacesByTagQuery = z.object({
@@ -661,7 +661,7 @@ export const zEndSessionResponse = zConfirmation;
 export const zListSpacesQuery = z.object({
     q: z.string().max(200).optional(),
     as_typed: z.boolean().optional().default(false),
-    tag: z.string().max(16384).optional(),
+    tag: z.string().max(1024).optional(),
     sort: z.enum(['popular', 'newest']).optional(),
     limit: z.int().gte(1).lte(100).optional().default(20),
     cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
@@ -693,7 +693,7 @@ export const zDeleteSpacePath = z.object({
 export const zDeleteSpaceResponse = zConfirmation;
 
 export const zGetSpaceHeaders = z.object({
-    'If-None-Match': z.string().max(16384).regex(/^.*$/).optional()
+    'If-None-Match': z.string().max(4096).regex(/^.*$/).optional()
 });
 
 export const zGetSpacePath = z.object({
@@ -708,7 +708,8 @@ export const zGetSpaceResponse = zSpace;
 export const zUpdateSpaceBody = zSpaceUpdate;
 
 export const zUpdateSpaceHeaders = z.object({
-    'If-Match': z.string().max(16384).regex(/^.*$/).optional()
+    'If-Match': z.string().max(4096).regex(/^.*$/).optional(),
+    'Idempotency-Key': zIdempotencyKey.optional()
 });
 
 export const zUpdateSpacePath = z.object({
@@ -719,6 +720,10 @@ export const zUpdateSpacePath = z.object({
  * The updated space.
  */
 export const zUpdateSpaceResponse = zSpace;
+
+export const zRenewInvitationCodeHeaders = z.object({
+    'Idempotency-Key': zIdempotencyKey.optional()
+});
 
 export const zRenewInvitationCodePath = z.object({
     space_id: zId

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { ListMessagesData, MessagePage } from '../../generated/types.gen.ts';
-import { createOnceOn } from '../accounts/idempotency-keys.ts';
+import { writeOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
@@ -15,7 +15,7 @@ import { deleteMessage, getMessage, listMessages, sendMessage } from '../message
 
 export function messagesHandlers(context: Context) {
   const { engine, rateLimits, followers } = context;
-  const createOnce = createOnceOn(engine);
+  const writeOnce = writeOnceOn(engine);
   const whileWaiting = limitWaits(context);
 
   async function followMessages(
@@ -75,8 +75,8 @@ export function messagesHandlers(context: Context) {
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
       const caller = callerOf(request);
-      const message = await createOnce(caller.userPk, keyedRequest(request), {
-        create: (claim) =>
+      const message = await writeOnce(caller.userPk, keyedRequest(request), {
+        run: (claim) =>
           withNetworkLimit(rateLimits, 'message', request, () =>
             sendMessage(context, caller, space_id, text, claim),
           ),

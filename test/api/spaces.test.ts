@@ -180,7 +180,7 @@ describe('getSpace of a public space', () => {
       await updateSpace(ann, path, { title: name, tags: [name] });
     });
     const context = { ...app.context, engine: { ...engine, db } };
-    const { title, tags } = await readSpace(context, null, path.space_id);
+    const { title, tags } = (await readSpace(context, null, path.space_id)).space;
     expect(updates).toBeGreaterThan(0);
     expect(tags).toMatchObject([{ tag_name: title }]);
   });
