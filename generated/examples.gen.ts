@@ -327,7 +327,10 @@ const problem1: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "?limit",
+        "in": "query",
+        "pointer": null,
+        "name": "limit",
+        "code": "too_large",
         "message": "must be at most 100"
       }
     ]
@@ -348,7 +351,10 @@ const problem2: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "?cursor",
+        "in": "query",
+        "pointer": null,
+        "name": "cursor",
+        "code": "invalid_cursor",
         "message": "is not a cursor of this list"
       }
     ]
@@ -455,7 +461,10 @@ const problem8: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 2 characters"
       }
     ]
@@ -476,7 +485,10 @@ const problem9: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "forbidden_characters",
         "message": "must consist of letters, digits, \".\", \"_\", \"-\" and single inner spaces"
       }
     ]
@@ -513,7 +525,10 @@ const problem11: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "username_taken",
         "message": "is taken"
       }
     ]
@@ -534,7 +549,10 @@ const problem12: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "username_reserved",
         "message": "is reserved"
       }
     ]
@@ -587,7 +605,10 @@ const problem15: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/bio",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -608,7 +629,10 @@ const problem16: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/bio",
+        "name": null,
+        "code": "too_long",
         "message": "must have at most 500 characters"
       }
     ]
@@ -629,7 +653,10 @@ const problem17: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_missing",
         "message": "must be a non-empty file and the only part"
       }
     ]
@@ -666,7 +693,10 @@ const problem19: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_too_large",
         "message": "must have at most 5,242,880 bytes"
       }
     ]
@@ -687,7 +717,10 @@ const problem20: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_type_unsupported",
         "message": "must be a JPEG, PNG, WebP or GIF file"
       }
     ]
@@ -724,7 +757,10 @@ const problem22: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_undecodable",
         "message": "must be an undamaged file"
       }
     ]
@@ -745,7 +781,10 @@ const problem23: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 8 characters"
       }
     ]
@@ -766,7 +805,10 @@ const problem24: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "wrong_length",
         "message": "must have 8 to 256 characters"
       }
     ]
@@ -787,7 +829,10 @@ const problem25: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "password_too_common",
         "message": "is one of the most common passwords"
       }
     ]
@@ -808,7 +853,10 @@ const problem26: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "password_names_you",
         "message": "must not be your username or email address"
       }
     ]
@@ -829,7 +877,10 @@ const problem27: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/currentPassword",
+        "name": null,
+        "code": "current_password_incorrect",
         "message": "is incorrect"
       }
     ]
@@ -850,7 +901,10 @@ const problem28: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 8 characters"
       }
     ]
@@ -871,7 +925,10 @@ const problem29: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "wrong_length",
         "message": "must have 8 to 256 characters"
       }
     ]
@@ -892,7 +949,10 @@ const problem30: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "password_too_common",
         "message": "is one of the most common passwords"
       }
     ]
@@ -913,7 +973,10 @@ const problem31: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "password_names_you",
         "message": "must not be your username or email address"
       }
     ]
@@ -950,7 +1013,10 @@ const problem33: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/email",
+        "name": null,
+        "code": "email_taken",
         "message": "is taken"
       }
     ]
@@ -971,7 +1037,10 @@ const problem34: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1025,7 +1094,10 @@ const problem37: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "?everywhere",
+        "in": "query",
+        "pointer": null,
+        "name": "everywhere",
+        "code": "wrong_type",
         "message": "must be true or false"
       }
     ]
@@ -1046,7 +1118,10 @@ const problem38: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/title",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1115,7 +1190,10 @@ const problem42: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "Idempotency-Key",
+        "in": "header",
+        "pointer": null,
+        "name": "Idempotency-Key",
+        "code": "idempotency_key_reused",
         "message": "belongs to another request"
       }
     ]
@@ -1152,7 +1230,10 @@ const problem44: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/text",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1221,7 +1302,10 @@ const problem48: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{session_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "session_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1258,7 +1342,10 @@ const problem50: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{space_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "space_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1279,7 +1366,10 @@ const problem51: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/visibility",
+        "name": null,
+        "code": "unknown_value",
         "message": "must be one of public, private"
       }
     ]
@@ -1300,7 +1390,10 @@ const problem52: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/visibility",
+        "name": null,
+        "code": "space_cannot_become_public",
         "message": "cannot become public"
       }
     ]
@@ -1385,7 +1478,10 @@ const problem57: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/invitation_code",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 1 character"
       }
     ]
@@ -1422,7 +1518,10 @@ const problem59: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/invitation_code",
+        "name": null,
+        "code": "space_not_found",
         "message": "is not the code of a space with this id"
       }
     ]
@@ -1475,7 +1574,10 @@ const problem62: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/message_id",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1512,7 +1614,10 @@ const problem64: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{message_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "message_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1565,7 +1670,10 @@ const problem67: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{user_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "user_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1602,7 +1710,10 @@ const problem69: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/reason",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]

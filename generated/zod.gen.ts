@@ -30,6 +30,36 @@ export const zTag = z.object({
 });
 
 /**
+ * A space in a list of search results. Its `visibility` is always `public`.
+ */
+export const zSearchResult = z.object({
+    space_id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    visibility: z.string(),
+    creator: zUserSummary,
+    participant_count: z.int().gte(0).lte(9007199254740991),
+    tags: z.array(zTag).max(10)
+});
+
+/**
+ * A page of public spaces.
+ */
+export const zSpacePage = z.object({
+    items: z.array(zSearchResult).max(100),
+    next_cursor: z.string().nullable(),
+    answered_query: z.string().nullable()
+});
+
+/**
+ * A page of a user's public spaces.
+ */
+export const zUserSpacePage = z.object({
+    items: z.array(zSearchResult).max(100),
+    next_cursor: z.string().nullable()
+});
+
+/**
  * A tag of public spaces.
  */
 export const zCountedTag = z.object({
@@ -80,6 +110,48 @@ export const zUser = z.object({
     bio: z.string(),
     profile_picture: z.url(),
     created_at: z.iso.datetime()
+});
+
+/**
+ * The caller's participation in the space. `null` if the caller does not participate, and without a token.
+ */
+export const zParticipationSummary = z.object({
+    joined_at: z.iso.datetime()
+}).nullable();
+
+/**
+ * A discussion room.
+ */
+export const zSpace = z.object({
+    space_id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    visibility: z.string(),
+    creator: zUserSummary,
+    participant_count: z.int().gte(0).lte(9007199254740991),
+    tags: z.array(zTag).max(10),
+    created_at: z.iso.datetime(),
+    invitation_code: z.string().nullable(),
+    participation: zParticipationSummary
+});
+
+/**
+ * The caller's participation in a space.
+ */
+export const zParticipation = z.object({
+    space: zSpace,
+    joined_at: z.iso.datetime(),
+    read_until: z.iso.datetime(),
+    last_message_at: z.iso.datetime().nullable(),
+    unread_count: z.int().gte(0).lte(100)
+});
+
+/**
+ * A page of participations.
+ */
+export const zParticipationPage = z.object({
+    items: z.array(zParticipation).max(100),
+    next_cursor: z.string().nullable()
 });
 
 /**
@@ -145,7 +217,7 @@ export const zMessagePage = z.object({
 export const zSession = z.object({
     user_id: z.string(),
     access_token: z.string(),
-    token_type: z.enum(['Bearer']),
+    token_type: z.string(),
     expires_in: z.int().gte(1).lte(2147483647)
 });
 
@@ -207,6 +279,19 @@ export const zOwnReport = z.object({
     message_id: z.string().nullable(),
     reason: z.string(),
     created_at: z.iso.datetime()
+});
+
+/**
+ * Everything that the service stores about an account. The order of each list is unspecified.
+ */
+export const zAccountData = z.object({
+    account: zProfile,
+    sessions: z.array(zSessionSummary).max(2147483647),
+    spaces: z.array(zSpace).max(2147483647),
+    participations: z.array(zOwnParticipation).max(2147483647),
+    messages: z.array(zOwnMessage).max(2147483647),
+    appreciations: z.array(zOwnAppreciation).max(2147483647),
+    reports: z.array(zOwnReport).max(20)
 });
 
 /**
@@ -354,89 +439,9 @@ export const zSpaceTitle = z.string().min(1).max(120).regex(/^[\s\x0b]*[^\s\x00-
 export const zSpaceDescription = z.string().max(500).regex(/^[\s\x0b]*(?:[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*)?$/);
 
 /**
- * `public`: anyone can find and read the space. `private`: only participants can read it.
+ * `public`: anyone can find and read the space. `private`: only participants can read it. Responses can have further values.
  */
 export const zVisibility = z.enum(['public', 'private']);
-
-/**
- * A space in a list of search results. Its `visibility` is always `public`.
- */
-export const zSearchResult = z.object({
-    space_id: z.string(),
-    title: z.string(),
-    description: z.string(),
-    visibility: zVisibility,
-    creator: zUserSummary,
-    participant_count: z.int().gte(0).lte(9007199254740991),
-    tags: z.array(zTag).max(10)
-});
-
-/**
- * A page of public spaces.
- */
-export const zSpacePage = z.object({
-    items: z.array(zSearchResult).max(100),
-    next_cursor: z.string().nullable(),
-    answered_query: z.string().nullable()
-});
-
-/**
- * A page of a user's public spaces.
- */
-export const zUserSpacePage = z.object({
-    items: z.array(zSearchResult).max(100),
-    next_cursor: z.string().nullable()
-});
-
-/**
- * A discussion room.
- */
-export const zSpace = z.object({
-    space_id: z.string(),
-    title: z.string(),
-    description: z.string(),
-    visibility: zVisibility,
-    creator: zUserSummary,
-    participant_count: z.int().gte(0).lte(9007199254740991),
-    tags: z.array(zTag).max(10),
-    created_at: z.iso.datetime(),
-    invitation_code: z.string().nullable(),
-    participation: z.object({
-        joined_at: z.iso.datetime()
-    }).nullable()
-});
-
-/**
- * The caller's participation in a space.
- */
-export const zParticipation = z.object({
-    space: zSpace,
-    joined_at: z.iso.datetime(),
-    read_until: z.iso.datetime(),
-    last_message_at: z.iso.datetime().nullable(),
-    unread_count: z.int().gte(0).lte(100)
-});
-
-/**
- * A page of participations.
- */
-export const zParticipationPage = z.object({
-    items: z.array(zParticipation).max(100),
-    next_cursor: z.string().nullable()
-});
-
-/**
- * Everything that the service stores about an account. The order of each list is unspecified.
- */
-export const zAccountData = z.object({
-    account: zProfile,
-    sessions: z.array(zSessionSummary).max(2147483647),
-    spaces: z.array(zSpace).max(2147483647),
-    participations: z.array(zOwnParticipation).max(2147483647),
-    messages: z.array(zOwnMessage).max(2147483647),
-    appreciations: z.array(zOwnAppreciation).max(2147483647),
-    reports: z.array(zOwnReport).max(20)
-});
 
 /**
  * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
@@ -467,6 +472,17 @@ export const zSpaceUpdate = z.object({
 });
 
 /**
+ * An invalid value in a request.
+ */
+export const zInvalidValue = z.object({
+    in: z.string(),
+    pointer: z.string().nullable(),
+    name: z.string().nullable(),
+    code: z.string(),
+    message: z.string()
+});
+
+/**
  * An error response as defined by RFC 9457.
  */
 export const zProblem = z.object({
@@ -476,10 +492,7 @@ export const zProblem = z.object({
     detail: z.string(),
     code: z.string(),
     request_id: z.string(),
-    errors: z.array(z.object({
-        pointer: z.string(),
-        message: z.string()
-    })).max(20)
+    errors: z.array(zInvalidValue).max(20)
 });
 
 /**

@@ -102,7 +102,7 @@ async function findTarget(
     throw new DomainError(
       'idempotency_key_reused',
       'You have used this Idempotency-Key with another body or for another operation. Choose a new key for each request that is not a repetition.',
-      [{ pointer: 'Idempotency-Key', message: 'belongs to another request' }],
+      [{ in: 'header', pointer: 'Idempotency-Key', message: 'belongs to another request' }],
     );
   }
   return row?.created_id;

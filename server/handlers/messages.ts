@@ -31,7 +31,12 @@ export function messagesHandlers(context: Context) {
     } = request.query;
     if (cursor !== undefined) {
       throw invalidValues([
-        { pointer: '?cursor', message: 'must not be used together with after' },
+        {
+          in: 'query',
+          pointer: 'cursor',
+          code: 'conflicting',
+          message: 'must not be used together with after',
+        },
       ]);
     }
     const position = openNewerCursor(context, request, after) as EventPosition;
@@ -54,7 +59,11 @@ export function messagesHandlers(context: Context) {
     listMessages: async (request, reply) => {
       const { space_id, after, wait } = request.query;
       if (after !== undefined) return reply.code(200).send(await followMessages(request, reply));
-      if (wait !== undefined) throw invalidValues([{ pointer: '?wait', message: 'needs after' }]);
+      if (wait !== undefined) {
+        throw invalidValues([
+          { in: 'query', pointer: 'wait', code: 'conflicting', message: 'needs after' },
+        ]);
+      }
       const page = await readPage(context, request, reply, (pageRequest) =>
         listMessages(context, request.caller, space_id, pageRequest),
       );

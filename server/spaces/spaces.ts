@@ -179,7 +179,7 @@ export async function updateSpace(
   });
 }
 
-interface SpaceChanges extends Partial<Pick<Space, 'title' | 'description' | 'visibility'>> {
+interface SpaceChanges extends Omit<SpaceUpdate, 'tags'> {
   tags?: TagName[];
 }
 

@@ -190,14 +190,14 @@ describe('listMessages with after', () => {
   );
 
   test.each([
-    ['wait=1', '?wait'],
-    ['wait=26&after=AAAA', '?wait'],
-    ['after=AAAA', '?after'],
-    ['after=AAAA&cursor=AAAA', '?cursor'],
-  ])('rejects %s', async (query, pointer) => {
+    ['wait=1', 'wait'],
+    ['wait=26&after=AAAA', 'wait'],
+    ['after=AAAA', 'after'],
+    ['after=AAAA&cursor=AAAA', 'cursor'],
+  ])('rejects %s', async (query, name) => {
     const response = await app.fetch(`/api/messages?space_id=${space.space_id}&${query}`);
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+    expect(await response.json()).toMatchObject({ errors: [{ in: 'query', name }] });
   });
 
   test('rejects the cursors of other spaces, and those of older messages', async () => {
@@ -207,7 +207,10 @@ describe('listMessages with after', () => {
     for (const after of [await newest(ann, other), next_cursor as string]) {
       const query = { space_id: space.space_id, after };
       const { error } = await api.listMessages({ client: ann.client, query });
-      expect(error).toMatchObject({ code: 'invalid_cursor', errors: [{ pointer: '?after' }] });
+      expect(error).toMatchObject({
+        code: 'invalid_cursor',
+        errors: [{ in: 'query', name: 'after' }],
+      });
     }
   });
 });

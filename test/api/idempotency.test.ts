@@ -222,7 +222,7 @@ test.each([
   const { error } = await send(ann, 'Hello', sentKey);
   expect(error).toMatchObject({
     code: 'invalid_request',
-    errors: [{ pointer: 'Idempotency-Key', message }],
+    errors: [{ in: 'header', name: 'Idempotency-Key', code: 'malformed', message }],
   });
 });
 

@@ -156,6 +156,10 @@ describe('createSpace', () => {
     ['a tag that consists of #', 'tags/2', ['one', 'two', ' # ']],
     ['an invisible tag', 'tags/0', ['\u200B']],
     ['a control character in a tag', 'tags/1', ['one', 'two\x7F']],
+    ['a right-to-left override in the title', 'title', 'abc\u202Egnp.exe'],
+    ['an isolate in the title', 'title', 'abc\u2067'],
+    ['an embedding in the description', 'description', 'abc\u202B'],
+    ['an override in a tag', 'tags/0', ['abc\u202D']],
   ])('rejects %s', async (_, pointer, value) => {
     const count = (await listParticipations(ann)).length;
     const field = pointer.split('/')[0] as string;
