@@ -2887,7 +2887,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
           "newer_cursor": "Qm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkFvTtSqHrWcJmZyXuIeLoNaKdGfPbQvRwCsEhTjYnMzUxIkOlPaVgBdFqLtSr",
           "changed_items": [],
-          "deleted_message_ids": []
+          "deleted_message_ids": [],
+          "is_complete": true
         }
       },
       "last": {
@@ -2933,7 +2934,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "next_cursor": null,
           "newer_cursor": "Qm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkFvTtSqHrWcJmZyXuIeLoNaKdGfPbQvRwCsEhTjYnMzUxIkOlPaVgBdFqLtSr",
           "changed_items": [],
-          "deleted_message_ids": []
+          "deleted_message_ids": [],
+          "is_complete": true
         }
       }
     },

@@ -425,7 +425,7 @@ export type MessagePage = {
      */
     next_cursor: string | null;
     /**
-     * The parameter `after` of a request for what has happened since this page
+     * The parameter `after` of a request for everything newer than the newest message of this page
      */
     newer_cursor: string;
     /**
@@ -436,6 +436,12 @@ export type MessagePage = {
      * Identifiers of deleted messages. Empty without `after`.
      */
     deleted_message_ids: Array<string>;
+    /**
+     * `false` if changes and deletions since `after` can be missing, because they are no longer kept. Then discard
+     * all messages, and read the list again from its first page. Always `true` without `after`.
+     *
+     */
+    is_complete: boolean;
 };
 
 /**

@@ -208,7 +208,8 @@ export const zMessagePage = z.object({
     next_cursor: z.string().nullable(),
     newer_cursor: z.string(),
     changed_items: z.array(zMessage).max(100),
-    deleted_message_ids: z.array(z.string()).max(100)
+    deleted_message_ids: z.array(z.string()).max(100),
+    is_complete: z.boolean()
 });
 
 /**

@@ -10,7 +10,12 @@ import { invalidValues } from '../http/problems.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
 import { limitWaits } from '../http/waits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
-import type { EventPosition } from '../messages/message-order.ts';
+import {
+  areChangesKept,
+  moveReader,
+  type ReaderPosition,
+  readerAt,
+} from '../messages/message-order.ts';
 import { deleteMessage, getMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
 export function messagesHandlers(context: Context) {
@@ -39,19 +44,24 @@ export function messagesHandlers(context: Context) {
         },
       ]);
     }
-    const position = openNewerCursor(context, request, after) as EventPosition;
+    const reader = openNewerCursor(context, request, after) as ReaderPosition;
+    const position = [reader[0], reader[1]] as const;
+    const isComplete = areChangesKept(reader);
+    // A reader who must start again does not wait.
+    const waitMs = isComplete ? wait * 1000 : 0;
     const { caller } = request;
     const read = () =>
-      followers.follow({ caller, spaceId, position, limit, waitMs: wait * 1000 }, (end) =>
+      followers.follow({ caller, spaceId, position, limit, waitMs }, (end) =>
         reply.raw.once('close', end),
       );
-    const events = wait > 0 ? await whileWaiting(request, read) : await read();
+    const events = waitMs > 0 ? await whileWaiting(request, read) : await read();
     return {
       items: events.items,
       next_cursor: null,
-      newer_cursor: sealNewerCursor(context, request, events.newer),
+      newer_cursor: sealNewerCursor(context, request, moveReader(reader, events.newer)),
       changed_items: events.changedItems,
       deleted_message_ids: events.deletedMessageIds,
+      is_complete: isComplete,
     };
   }
 
@@ -70,9 +80,10 @@ export function messagesHandlers(context: Context) {
       return reply.code(200).send({
         items: page.items,
         next_cursor: page.nextCursor,
-        newer_cursor: sealNewerCursor(context, request, page.newer),
+        newer_cursor: sealNewerCursor(context, request, readerAt(page.newer)),
         changed_items: [],
         deleted_message_ids: [],
+        is_complete: true,
       });
     },
 
