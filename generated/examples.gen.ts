@@ -316,7 +316,8 @@ export interface OperationExamples<Name extends keyof OperationTypes> {
 const problem1: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -340,7 +341,8 @@ const problem1: ResponseExample<types.Problem> = {
 const problem2: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -365,6 +367,7 @@ const problem3: ResponseExample<types.Problem> = {
   "status": 429,
   "headers": {
     "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "Retry-After": "12",
     "RateLimit-Limit": "200",
     "RateLimit-Remaining": "199",
@@ -384,7 +387,8 @@ const problem3: ResponseExample<types.Problem> = {
 const problem4: ResponseExample<types.Problem> = {
   "status": 431,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -400,7 +404,8 @@ const problem4: ResponseExample<types.Problem> = {
 const problem5: ResponseExample<types.Problem> = {
   "status": 500,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -417,6 +422,7 @@ const problem6: ResponseExample<types.Problem> = {
   "status": 503,
   "headers": {
     "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "Retry-After": "12"
   },
   "body": {
@@ -434,6 +440,7 @@ const problem7: ResponseExample<types.Problem> = {
   "status": 401,
   "headers": {
     "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "WWW-Authenticate": "Bearer"
   },
   "body": {
@@ -450,7 +457,8 @@ const problem7: ResponseExample<types.Problem> = {
 const problem8: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -474,7 +482,8 @@ const problem8: ResponseExample<types.Problem> = {
 const problem9: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -498,7 +507,8 @@ const problem9: ResponseExample<types.Problem> = {
 const problem10: ResponseExample<types.Problem> = {
   "status": 408,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -514,7 +524,11 @@ const problem10: ResponseExample<types.Problem> = {
 const problem11: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -538,7 +552,11 @@ const problem11: ResponseExample<types.Problem> = {
 const problem12: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -562,7 +580,8 @@ const problem12: ResponseExample<types.Problem> = {
 const problem13: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -578,7 +597,8 @@ const problem13: ResponseExample<types.Problem> = {
 const problem14: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -594,7 +614,8 @@ const problem14: ResponseExample<types.Problem> = {
 const problem15: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -618,7 +639,8 @@ const problem15: ResponseExample<types.Problem> = {
 const problem16: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -642,7 +664,8 @@ const problem16: ResponseExample<types.Problem> = {
 const problem17: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -666,7 +689,8 @@ const problem17: ResponseExample<types.Problem> = {
 const problem18: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -682,7 +706,8 @@ const problem18: ResponseExample<types.Problem> = {
 const problem19: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -706,7 +731,8 @@ const problem19: ResponseExample<types.Problem> = {
 const problem20: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -730,7 +756,8 @@ const problem20: ResponseExample<types.Problem> = {
 const problem21: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -746,7 +773,8 @@ const problem21: ResponseExample<types.Problem> = {
 const problem22: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -770,7 +798,8 @@ const problem22: ResponseExample<types.Problem> = {
 const problem23: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -794,7 +823,8 @@ const problem23: ResponseExample<types.Problem> = {
 const problem24: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -818,7 +848,8 @@ const problem24: ResponseExample<types.Problem> = {
 const problem25: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -842,7 +873,8 @@ const problem25: ResponseExample<types.Problem> = {
 const problem26: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -866,7 +898,11 @@ const problem26: ResponseExample<types.Problem> = {
 const problem27: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -890,7 +926,8 @@ const problem27: ResponseExample<types.Problem> = {
 const problem28: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -914,7 +951,8 @@ const problem28: ResponseExample<types.Problem> = {
 const problem29: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -938,7 +976,8 @@ const problem29: ResponseExample<types.Problem> = {
 const problem30: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -962,7 +1001,8 @@ const problem30: ResponseExample<types.Problem> = {
 const problem31: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -986,7 +1026,11 @@ const problem31: ResponseExample<types.Problem> = {
 const problem32: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -1002,7 +1046,11 @@ const problem32: ResponseExample<types.Problem> = {
 const problem33: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -1026,7 +1074,8 @@ const problem33: ResponseExample<types.Problem> = {
 const problem34: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1051,7 +1100,11 @@ const problem35: ResponseExample<types.Problem> = {
   "status": 401,
   "headers": {
     "Content-Type": "application/problem+json",
-    "WWW-Authenticate": "Bearer"
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "WWW-Authenticate": "Bearer",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -1067,7 +1120,11 @@ const problem35: ResponseExample<types.Problem> = {
 const problem36: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -1083,7 +1140,8 @@ const problem36: ResponseExample<types.Problem> = {
 const problem37: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1107,7 +1165,8 @@ const problem37: ResponseExample<types.Problem> = {
 const problem38: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1131,7 +1190,8 @@ const problem38: ResponseExample<types.Problem> = {
 const problem39: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1147,7 +1207,8 @@ const problem39: ResponseExample<types.Problem> = {
 const problem40: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1163,7 +1224,8 @@ const problem40: ResponseExample<types.Problem> = {
 const problem41: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1179,7 +1241,8 @@ const problem41: ResponseExample<types.Problem> = {
 const problem42: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1203,7 +1266,8 @@ const problem42: ResponseExample<types.Problem> = {
 const problem43: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1219,7 +1283,8 @@ const problem43: ResponseExample<types.Problem> = {
 const problem44: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1243,7 +1308,8 @@ const problem44: ResponseExample<types.Problem> = {
 const problem45: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1259,7 +1325,8 @@ const problem45: ResponseExample<types.Problem> = {
 const problem46: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1275,7 +1342,8 @@ const problem46: ResponseExample<types.Problem> = {
 const problem47: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1291,7 +1359,8 @@ const problem47: ResponseExample<types.Problem> = {
 const problem48: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1315,7 +1384,8 @@ const problem48: ResponseExample<types.Problem> = {
 const problem49: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1331,7 +1401,8 @@ const problem49: ResponseExample<types.Problem> = {
 const problem50: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1355,7 +1426,8 @@ const problem50: ResponseExample<types.Problem> = {
 const problem51: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1379,7 +1451,8 @@ const problem51: ResponseExample<types.Problem> = {
 const problem52: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1403,7 +1476,8 @@ const problem52: ResponseExample<types.Problem> = {
 const problem53: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1419,7 +1493,8 @@ const problem53: ResponseExample<types.Problem> = {
 const problem54: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1435,7 +1510,8 @@ const problem54: ResponseExample<types.Problem> = {
 const problem55: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1451,7 +1527,8 @@ const problem55: ResponseExample<types.Problem> = {
 const problem56: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1467,7 +1544,8 @@ const problem56: ResponseExample<types.Problem> = {
 const problem57: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1491,7 +1569,8 @@ const problem57: ResponseExample<types.Problem> = {
 const problem58: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1507,7 +1586,8 @@ const problem58: ResponseExample<types.Problem> = {
 const problem59: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1531,7 +1611,8 @@ const problem59: ResponseExample<types.Problem> = {
 const problem60: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1547,7 +1628,8 @@ const problem60: ResponseExample<types.Problem> = {
 const problem61: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1563,7 +1645,8 @@ const problem61: ResponseExample<types.Problem> = {
 const problem62: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1587,7 +1670,8 @@ const problem62: ResponseExample<types.Problem> = {
 const problem63: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1603,7 +1687,8 @@ const problem63: ResponseExample<types.Problem> = {
 const problem64: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1627,7 +1712,8 @@ const problem64: ResponseExample<types.Problem> = {
 const problem65: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1643,7 +1729,8 @@ const problem65: ResponseExample<types.Problem> = {
 const problem66: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1659,7 +1746,8 @@ const problem66: ResponseExample<types.Problem> = {
 const problem67: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1683,7 +1771,8 @@ const problem67: ResponseExample<types.Problem> = {
 const problem68: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1699,7 +1788,8 @@ const problem68: ResponseExample<types.Problem> = {
 const problem69: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1723,7 +1813,8 @@ const problem69: ResponseExample<types.Problem> = {
 const problem70: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1739,7 +1830,8 @@ const problem70: ResponseExample<types.Problem> = {
 const problem71: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1761,6 +1853,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "Answered-Query": "sourdough%20bread",
           "RateLimit-Limit": "200",
@@ -1822,6 +1915,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "Answered-Query": "sourdough%20bread",
           "RateLimit-Limit": "200",
@@ -1871,6 +1965,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -1896,6 +1991,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -1930,6 +2026,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -1968,6 +2065,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -1999,7 +2097,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "Your bio has been changed."
@@ -2027,6 +2126,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2058,7 +2158,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
@@ -2080,6 +2181,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2113,6 +2215,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2223,7 +2326,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "Your account and everything in it have been deleted."
@@ -2245,6 +2349,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 201,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2284,6 +2389,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2316,7 +2422,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "You are signed out."
@@ -2339,6 +2446,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2368,6 +2476,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2405,6 +2514,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2469,6 +2579,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2521,6 +2632,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 201,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
@@ -2576,6 +2688,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2648,6 +2761,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2715,6 +2829,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2746,6 +2861,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2785,6 +2901,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2808,6 +2925,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2848,6 +2966,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2895,6 +3014,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2957,7 +3077,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 201,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -3000,6 +3121,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3060,6 +3182,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3108,7 +3231,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The session has ended."
@@ -3132,6 +3256,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3169,6 +3294,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3197,6 +3323,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3247,6 +3374,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
@@ -3304,7 +3432,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The space and its messages have been deleted."
@@ -3329,6 +3458,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
@@ -3382,6 +3512,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -3439,6 +3570,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
@@ -3489,7 +3621,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "You have left the space."
@@ -3513,7 +3646,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "space": {
@@ -3573,6 +3707,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -3610,7 +3745,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The message has been deleted."
@@ -3634,7 +3770,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
@@ -3670,7 +3807,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
@@ -3705,6 +3843,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -3736,6 +3875,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3769,6 +3909,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3821,7 +3962,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The operator of this server will review your report."
@@ -3849,7 +3991,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The operator of this server will review your report."
@@ -3877,7 +4020,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "user": {
@@ -3909,7 +4053,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The user can join the space again."

@@ -365,6 +365,20 @@ describe('with a failing database', () => {
   });
 });
 
+test('errors have the headers of a rate limit only if the contract declares them', async () => {
+  await using limited = await startApp({ RATE_LIMITS: 'on' });
+  const names = async (path: string, init?: RequestInit) => {
+    const { status, headers } = await limited.fetch(path, init);
+    return [status, headers.has('ratelimit-limit')];
+  };
+  expect(await names('/api/tags')).toEqual([200, true]);
+  expect(await names('/api/tags?limit=0')).toEqual([400, false]);
+  expect(await names('/api/spaces/unknown')).toEqual([404, false]);
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ email: 'nobody@example.org', password: 'wrong password' });
+  expect(await names('/api/auth/login', { method: 'POST', headers, body })).toEqual([401, true]);
+});
+
 describe('with a limit of reads', () => {
   const app = useApp({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '2' });
   let caller: TestUser;

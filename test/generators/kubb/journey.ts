@@ -5,7 +5,13 @@ import { QueryClient } from '@tanstack/react-query';
 import type { RequestConfig } from './client/.kubb/fetch.ts';
 import * as api from './client/index.ts';
 
-const { SERVER_URL: baseURL = '', RUN: run = '', AVATAR_FILE: avatarFile = '' } = process.env;
+const {
+  SERVER_URL: baseURL = '',
+  RUN: run = '',
+  AVATAR_FILE: avatarFile = '',
+  VISIBILITY,
+  TOKEN_TYPE,
+} = process.env;
 const avatar = readFileSync(avatarFile);
 const password = 'correct horse battery';
 const newPassword = 'staple of the north wind';
@@ -55,7 +61,7 @@ function assertRecent(time: string) {
 
 // Register two users.
 const authorSession = await expectData(api.register(registration('author'), anyone));
-assert.equal(authorSession.token_type, process.env.TOKEN_TYPE);
+assert.equal(authorSession.token_type, TOKEN_TYPE);
 assert.equal(authorSession.expires_in, 2_592_000);
 const author = signedIn(authorSession);
 const readerSession = await expectData(api.register(registration('reader'), anyone));
@@ -77,7 +83,7 @@ for (const number of [1, 2, 3]) {
   const tags = space.tags.map((each) => each.tag_name);
   assert.deepEqual(
     { title, description, visibility, tags },
-    { ...creation, visibility: process.env.VISIBILITY },
+    { ...creation, visibility: VISIBILITY },
   );
   assert.equal(space.invitation_code, null);
   assert.equal(space.participant_count, 1);

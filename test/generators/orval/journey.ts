@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import * as api from './client';
 
-const { RUN: run = '', AVATAR_FILE: avatarFile = '' } = process.env;
+const { RUN: run = '', AVATAR_FILE: avatarFile = '', VISIBILITY, TOKEN_TYPE } = process.env;
 const avatar = readFileSync(avatarFile);
 const password = 'correct horse battery';
 const newPassword = 'staple of the north wind';
@@ -48,7 +48,7 @@ function assertRecent(time: string) {
 
 // Register two users.
 const authorSession = expectData(await api.register(registration('author')), 201);
-assert.equal(authorSession.token_type, process.env.TOKEN_TYPE);
+assert.equal(authorSession.token_type, TOKEN_TYPE);
 assert.equal(authorSession.expires_in, 2_592_000);
 const author = signedIn(authorSession);
 const readerSession = expectData(await api.register(registration('reader')), 201);
@@ -70,7 +70,7 @@ for (const number of [1, 2, 3]) {
   const tags = space.tags.map((each) => each.tag_name);
   assert.deepEqual(
     { title, description, visibility, tags },
-    { ...creation, visibility: process.env.VISIBILITY },
+    { ...creation, visibility: VISIBILITY },
   );
   assert.equal(space.invitation_code, null);
   assert.equal(space.participant_count, 1);
