@@ -171,7 +171,7 @@ func main() {
 	early := as[*api.SendMessageForbidden](send("Привет"))
 	expectProblem(early.Response, 403, "not_a_participant")
 	joining := api.JoinSpaceParams{SpaceID: spaceID}
-	participation := as[*api.ParticipationHeaders](reader.JoinSpace(ctx, api.OptInvitation{}, joining)).Response
+	participation := as[*api.JoinSpaceOKHeaders](reader.JoinSpace(ctx, api.OptInvitation{}, joining)).Response
 	expect(participation.Space.SpaceID == string(spaceID), "participation", participation)
 	expect(participation.Space.ParticipantCount == 2 && isRecent(participation.JoinedAt), "participation", participation)
 	text := "Привет, мир! 👋\nДва"
@@ -183,7 +183,7 @@ func main() {
 	appreciation := api.AppreciateMessageParams{MessageID: api.ID(message.MessageID)}
 	appreciated := as[*api.MessageHeaders](author.AppreciateMessage(ctx, appreciation)).Response
 	expect(appreciated.AppreciationCount == 1, "message", appreciated)
-	own := as[*api.AppreciateMessageForbidden](reader.AppreciateMessage(ctx, appreciation))
+	own := as[*api.ProblemHeaders](reader.AppreciateMessage(ctx, appreciation))
 	expectProblem(own.Response, 403, "own_message")
 	listed := as[*api.MessagePageHeaders](anyone.ListMessages(ctx, api.ListMessagesParams{SpaceID: spaceID}))
 	messages := listed.Response.Items
@@ -206,12 +206,12 @@ func main() {
 
 	// Change the username and the bio.
 	taken := api.UsernameChange{Username: api.Username("reader-" + run)}
-	refusedName := as[*api.ChangeUsernameConflict](author.ChangeUsername(ctx, &taken))
+	refusedName := as[*api.UsernameTakenHeaders](author.ChangeUsername(ctx, &taken))
 	conflict := expectProblem(refusedName.Response, 409, "username_taken")
 	expect(len(conflict.Errors) == 1 && conflict.Errors[0].Pointer.Value == "/username", "problem", conflict)
 	username := "author." + run
 	renaming := api.UsernameChange{Username: api.Username(username)}
-	renamed := as[*api.ConfirmationHeaders](author.ChangeUsername(ctx, &renaming)).Response
+	renamed := as[*api.ChangePasswordOKHeaders](author.ChangeUsername(ctx, &renaming)).Response
 	expect(strings.Contains(renamed.Message, username), "confirmation", renamed)
 	bio := "Пеку по воскресеньям.\nСпорю о запятых."
 	as[*api.ConfirmationHeaders](author.ChangeBio(ctx, &api.BioChange{Bio: bio}))
@@ -237,12 +237,12 @@ func main() {
 
 	// Change the password.
 	wrong := api.PasswordChange{CurrentPassword: "not my password", NewPassword: newPassword}
-	refused := as[*api.ChangePasswordForbidden](author.ChangePassword(ctx, &wrong))
+	refused := as[*api.LoginForbiddenHeaders](author.ChangePassword(ctx, &wrong))
 	expectProblem(refused.Response, 403, "current_password_incorrect")
 	right := api.PasswordChange{CurrentPassword: password, NewPassword: newPassword}
-	as[*api.ConfirmationHeaders](author.ChangePassword(ctx, &right))
+	as[*api.ChangePasswordOKHeaders](author.ChangePassword(ctx, &right))
 	oldCredentials := api.Credentials{Email: registration("author").Email, Password: password}
-	loggedIn := as[*api.ProblemHeaders](anyone.Login(ctx, &oldCredentials))
+	loggedIn := as[*api.LoginUnauthorizedHeaders](anyone.Login(ctx, &oldCredentials))
 	expectProblem(loggedIn.Response, 401, "credentials_incorrect")
 
 	// Delete the accounts.
