@@ -22,7 +22,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 /**
  * Search public spaces by text
  *
- * Returns public spaces whose title and description together contain every word of `q`. Frequent stop
+ * Returns public spaces whose title and description together contain every word of `q`. `listSpaces` returns the
+ * same list with `next_cursor` in the body. Frequent stop
  * words such as `the` are ignored, except at the end of `q`, if at least two other words remain. A word of
  * `q` matches a whole word or the beginning of one; a word of one or two letters matches beginnings only at
  * the end of `q`. Only the first 12 words count. A blank `q` returns an empty array.
@@ -51,7 +52,8 @@ export const searchSpaces = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Search public spaces by tag
  *
- * Returns the public spaces that have the tag. The whole tag name must match. Case, character width, a
+ * Returns the public spaces that have the tag. `listSpaces` returns the same list with `next_cursor` in the body, for
+ * tags in any spelling. The whole tag name must match. Case, character width, a
  * leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. Simplified and traditional
  * Chinese characters match each other, and so do other spelling variants that the text search ignores. An
  * unknown tag returns an empty array. Spaces are sorted by popularity (number of participants in
@@ -571,8 +573,9 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  *
  * ### Follow a space
  *
- * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get what has happened in the space
- * since the page was read:
+ * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get everything newer than the newest
+ * message of that page. So keep the one of the first page: with that of a later page, you get the messages of the
+ * earlier pages again. A response with `after` has:
  *
  * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
  * message once.
@@ -582,18 +585,19 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * seconds to minutes.
  *
  * Together they have at most `limit` elements, and `next_cursor` is `null`. If nothing has happened, they are
- * empty, and `newer_cursor` is the same as `after`.
+ * empty.
  *
  * With `wait`, the response is delayed until something happens, at most for this number of seconds. Otherwise,
  * it is an empty page. Repeat the request with the latest `newer_cursor` at once, and after a failed request as
  * for any other one. If the caller loses access to the space or the session ends meanwhile, the request gets 404
  * or 401 within a second. When the server stops, it gets an empty page.
  *
- * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
- * wait at the same time on each process of the server; further ones get 429.
+ * A waiting request counts as one read. If too many requests wait, the server ends the longest wait of the account
+ * with the most of them with an empty page.
  *
- * Changes and deletions are kept for seven days. After a longer pause, a reader still gets all new messages, but
- * must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
+ * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
+ * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are
+ * never returned as changes, and
  * neither are messages that an operator imports with earlier times.
  *
  */
@@ -665,7 +669,8 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
  * Appreciate a message
  *
  * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
- * request has no effect. Returns 403 if the caller is the author of the message.
+ * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
+ * Returns 403 if the caller is the author of the message.
  *
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *
