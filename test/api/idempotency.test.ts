@@ -107,6 +107,8 @@ describe('A repeated request with an Idempotency-Key', () => {
     expect(first.response?.status).toBe(200);
     expect(second.data).toEqual({ ...first.data, participant_count: 2 });
     expect(second.response?.headers.get('etag')).not.toBe(first.response?.headers.get('etag'));
+    const other = api.updateSpace({ client: ann.client, path, headers, body: { title: 'Tea' } });
+    expect(await getError(other)).toBe('422 idempotency_key_reused');
   });
 
   test('renews an invitation code once', async () => {

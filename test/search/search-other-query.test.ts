@@ -145,7 +145,7 @@ describe('as_typed', () => {
       expect(response.status).toBe(400);
       expect(await response.json()).toMatchObject({
         code: 'invalid_request',
-        errors: [{ in: 'query', name: 'as_typed', code: 'conflicting' }],
+        errors: [{ in: 'query', name: 'as_typed', code: 'wrong_type' }],
       });
     },
   );
