@@ -18,6 +18,10 @@ export interface Check {
   request?: string | undefined;
   /** Its response: status, content type and body; undefined if there was none. */
   response?: string | undefined;
+  /** For a scenario: the rule in the contract that it proves. */
+  rule?: string;
+  /** For a failed scenario: its requests with their responses, a line for each. */
+  exchanges?: string[];
   /** The unimplemented operation that prevented the check. `request` and `response` are those of this operation. */
   missingOperation?: string;
 }

@@ -20,15 +20,21 @@ const existingItem = ({ space }: World) => space;
 /**
  * Returns a function that changes a transaction so that it provokes the expected response.
  * @param onSkip called for each response that cannot be provoked
+ * @param isWanted returns whether to send the request for a response
  */
 export function prepareWith(
   { world, specialWorlds }: Servers,
   onSkip: (response: DeclaredResponse, reason: string) => void,
+  isWanted: (id: string) => boolean = () => true,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
     const response = findDeclaredResponse(transaction);
     const { id, status, schema } = response;
     transaction.id = id;
+    if (!isWanted(id)) {
+      transaction.skip = true;
+      return;
+    }
     // Whether a server has rate limits depends on its settings.
     for (const name of Object.keys(transaction.expected.headers)) {
       if (name.startsWith('RateLimit-')) delete transaction.expected.headers[name];

@@ -1,10 +1,11 @@
 import { contract } from '../server/contract.ts';
-import { checkBehaviour } from './behaviour.ts';
 import { type Check, checkOf, failedCheck, missingOperationCheck } from './checks.ts';
 import { declaredResponses } from './declared-responses.ts';
 import { type Result, runDredd } from './dredd.ts';
 import { findMissingOperations, operationIn } from './missing-operations.ts';
 import { prepareWith } from './preparation.ts';
+import { runScenarios } from './scenarios/run.ts';
+import { secondsToWait, waitFor } from './waiting.ts';
 import { CleanupError, type Servers } from './world.ts';
 
 export interface Verification {
@@ -16,8 +17,8 @@ export interface Verification {
 }
 
 /**
- * Checks every declared response that requests can provoke, and behaviour that the contract describes. An operation
- * that the server does not implement is one failed check.
+ * Checks every declared response that requests can provoke, and runs the scenarios. An operation that the server does
+ * not implement is one failed check.
  * @param cleanup deletes the test data, or stops the servers
  * @param isSelected returns whether to check an operation
  * @param interruption ends the verification, which then rejects with the reason
@@ -34,21 +35,29 @@ export async function verify(
     omitted.set(id, 'Dredd sends a request only for the first of several examples');
   }
   const prepare = prepareWith(servers, ({ id }, reason) => omitted.set(id, reason));
-  const results = await runDredd(
-    servers.world.url,
-    contractWith(isSelected),
-    prepare,
-    interruption,
+  const { url } = servers.world;
+  const results = await runDredd(url, contractWith(isSelected), prepare, interruption);
+  await repeatLimited(results, (ids) =>
+    runDredd(
+      url,
+      contractWith((id) => ids.some((each) => operationIn(each) === id)),
+      prepareWith(
+        servers,
+        () => {},
+        (id) => ids.includes(id),
+      ),
+      interruption,
+    ),
   );
   const checked = new Set(results.map(({ transaction }) => transaction.id));
   const notSent = selected.filter(({ id }) => !checked.has(id) && !omitted.has(id));
   const attempted = [
     ...results.map(checkOf),
     ...notSent.map(({ id }) => failedCheck(id, new Error('Dredd sent no request'))),
-    ...(await checkBehaviour(servers.world, isSelected)),
+    ...(await runScenarios(servers.world, isSelected, interruption)),
   ];
   interruption?.throwIfAborted();
-  const { checks, missing, blocked } = mergeMissingOperations(attempted, results);
+  const { checks, missing, blocked } = mergeMissingOperations(attempted, results, isSelected);
   for (const id of omitted.keys()) if (missing.has(operationIn(id))) omitted.delete(id);
   try {
     await cleanup.disposeAsync();
@@ -63,6 +72,31 @@ export async function verify(
   return { checks, omitted, blocked };
 }
 
+/**
+ * Replaces the results of requests that a rate limit has refused, because other requests have used it up.
+ * @param repeat sends the requests with these ids again
+ */
+async function repeatLimited(
+  results: Result[],
+  repeat: (ids: readonly string[]) => Promise<Result[]>,
+): Promise<void> {
+  const limited = results.filter(
+    ({ transaction: { real, expected } }) =>
+      real?.statusCode === 429 && expected.statusCode !== '429',
+  );
+  if (limited.length === 0) return;
+  const waits = limited.map(({ transaction: { id, real } }) => ({
+    id,
+    seconds: secondsToWait({ status: 429, headers: new Headers(real?.headers) }, 0) ?? 0,
+  }));
+  const longest = waits.reduce((a, b) => (b.seconds > a.seconds ? b : a));
+  await waitFor(operationIn(longest.id), longest.seconds);
+  for (const result of await repeat(waits.map(({ id }) => id))) {
+    const i = results.findIndex(({ transaction: { id } }) => id === result.transaction.id);
+    if (i >= 0) results[i] = result;
+  }
+}
+
 /** Returns the contract in JSON, with the selected operations only. */
 function contractWith(isSelected: (operationId: string) => boolean): string {
   return JSON.stringify(contract, (_key, value) =>
@@ -72,11 +106,12 @@ function contractWith(isSelected: (operationId: string) => boolean): string {
 
 /**
  * Replaces the checks of each operation that the server does not implement with one failed check, and removes the
- * checks whose data the operation should have created.
+ * checks that need the operation. A scenario that needs one that is not selected is left out, too.
  */
 function mergeMissingOperations(
   attempted: readonly Check[],
   results: Result[],
+  isSelected: (operationId: string) => boolean,
 ): { checks: Check[]; missing: Map<string, Check>; blocked: Verification['blocked'] } {
   const missing = new Map(
     [...findMissingOperations(results)].map(([id, result]) => [id, checkOf(result)]),
@@ -84,9 +119,13 @@ function mergeMissingOperations(
   const ofImplemented = attempted.filter(({ name }) => !missing.has(operationIn(name)));
   const blocked: Verification['blocked'] = new Map();
   for (const check of ofImplemented) {
-    const { name, missingOperation } = check;
+    const { name, rule, missingOperation } = check;
     if (missingOperation === undefined) continue;
+    const isScenario = rule !== undefined;
+    // The operation has returned other responses, so this one is a failure of the scenario.
+    if (isScenario && isSelected(missingOperation) && !missing.has(missingOperation)) continue;
     blocked.set(name, missingOperation);
+    if (isScenario) continue;
     // An operation that is not selected has no results, so this check shows that it is missing.
     if (!missing.has(missingOperation)) missing.set(missingOperation, check);
   }

@@ -12,7 +12,8 @@ import {
   TemporaryAccounts,
   useExistingAccount,
 } from './accounts.ts';
-import { dataOf, MissingOperation, REQUEST_TIMEOUT_MS } from './exchange.ts';
+import { dataOf, MissingOperation, operationOf, REQUEST_TIMEOUT_MS } from './exchange.ts';
+import { secondsToWait, waitFor } from './waiting.ts';
 
 /**
  * Temporary accounts on a server, with the data that provokes the declared responses. If the server does not implement
@@ -48,6 +49,8 @@ export interface World {
   register(): Promise<Account>;
   /** Returns data for a registration by a later request. `close` deletes the account. */
   newRegistration(): Registration;
+  /** Makes `close` delete an account that a request under test has registered. */
+  adopt(registration: Registration, token: string): void;
   /** Opens a session. Resolves to its access token. `close` ends it. */
   logIn(credentials: Credentials): Promise<string>;
   /** Opens a session of `creator`. Resolves to its id. */
@@ -133,8 +136,18 @@ export async function openWorld(
     request.headers.set('connection', 'close');
     return fetch(request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
   };
+  /** Repeats a request that a rate limit has refused. */
+  const fetchPatiently: typeof fetch = async (input, init) => {
+    const request = new Request(input, init);
+    for (let waits = 0; ; waits += 1) {
+      const response = await fetchInTime(request.clone());
+      const seconds = secondsToWait(response, waits);
+      if (seconds === undefined) return response;
+      await waitFor(operationOf(request), seconds, isClosing ? undefined : interruption);
+    }
+  };
   const client: CreateClient = (token = '') =>
-    createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
+    createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchPatiently }));
   const accounts = new TemporaryAccounts(client);
   let existing: ExistingAccount | undefined;
   /** The access tokens of sessions that an existing account must not keep. */
@@ -148,6 +161,7 @@ export async function openWorld(
     client,
     register: () => accounts.register(),
     newRegistration: () => accounts.newRegistration(),
+    adopt: (registration, token) => accounts.adopt(registration, token),
     async logIn(credentials) {
       const token = await logIn(client, credentials);
       openedTokens.push(token);

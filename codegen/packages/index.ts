@@ -74,6 +74,7 @@ export const packages: Package[] = [
       'openapi.yaml',
       'generated/openapi.json',
       'server/avatars/default.webp',
+      'verification/vectors/*.json',
       'CHANGELOG.md',
     ],
     manifest: {
@@ -87,7 +88,7 @@ export const packages: Package[] = [
       peerDependencies: { 'space-service-server': root.version },
       peerDependenciesMeta: { 'space-service-server': { optional: true } },
     },
-    bundles: ['mock/prism.js', 'verification/dredd.js'],
+    bundles: ['mock/prism.js', 'verification/dredd.js', 'verification/scenarios/responses.js'],
   }),
 ];
 

@@ -1,0 +1,27 @@
+import { access } from './access.ts';
+import { auth } from './auth.ts';
+import { following } from './following.ts';
+import { lists } from './lists.ts';
+import { messages } from './messages.ts';
+import { profile } from './profile.ts';
+import { reports } from './reports.ts';
+import type { Scenario } from './scenario.ts';
+import { search } from './search.ts';
+import { spaces } from './spaces.ts';
+import { users } from './users.ts';
+import { values } from './values.ts';
+
+/** All scenarios. Their order has no meaning. */
+export const scenarios: readonly Scenario[] = [
+  ...access,
+  ...auth,
+  ...following,
+  ...lists,
+  ...messages,
+  ...profile,
+  ...reports,
+  ...search,
+  ...spaces,
+  ...users,
+  ...values,
+];
