@@ -4,6 +4,7 @@ import { declaredResponses } from './declared-responses.ts';
 import { type Result, runDredd } from './dredd.ts';
 import { findMissingOperations, operationIn } from './missing-operations.ts';
 import { prepareWith } from './preparation.ts';
+import { scenarios } from './scenarios/index.ts';
 import { runScenarios } from './scenarios/run.ts';
 import { secondsToWait, waitFor } from './waiting.ts';
 import { CleanupError, type Servers } from './world.ts';
@@ -54,7 +55,11 @@ export async function verify(
   const attempted = [
     ...results.map(checkOf),
     ...notSent.map(({ id }) => failedCheck(id, new Error('Dredd sent no request'))),
-    ...(await runScenarios(servers.world, isSelected, interruption)),
+    ...(await runScenarios(
+      servers.world,
+      scenarios.filter(({ operation }) => isSelected(operation)),
+      interruption,
+    )),
   ];
   interruption?.throwIfAborted();
   const { checks, missing, blocked } = mergeMissingOperations(attempted, results, isSelected);

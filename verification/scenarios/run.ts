@@ -3,26 +3,28 @@ import { explainNetworkError } from '../exchange.ts';
 import type { World } from '../world.ts';
 import { MissingOperation } from './caller.ts';
 import { Deviation } from './expectations.ts';
-import { scenarios } from './index.ts';
 import type { Scenario } from './scenario.ts';
 import { Accounts } from './stage.ts';
 
 /** Scenarios run beside each other, so that none relies on being alone, and so that waiting takes less time. */
 const CONCURRENCY = 4;
 
-/** Runs the selected scenarios. The order of the results is that of the scenarios. */
+/** Runs scenarios beside each other. The order of the results is that of the scenarios. */
 export async function runScenarios(
   world: World,
-  isSelected: (operationId: string) => boolean,
+  scenarios: readonly Scenario[],
   interruption?: AbortSignal,
+  onCheck: (check: Check, scenario: Scenario) => void = () => {},
 ): Promise<Check[]> {
   const accounts = new Accounts(world, interruption);
   const checks: Check[] = [];
-  const waiting = scenarios.filter(({ operation }) => isSelected(operation)).entries();
+  const waiting = scenarios.entries();
   async function runNext(): Promise<void> {
     for (const [i, scenario] of waiting) {
       if (interruption?.aborted) return;
-      checks[i] = await runScenario(scenario, accounts);
+      const check = await runScenario(scenario, accounts);
+      checks[i] = check;
+      onCheck(check, scenario);
     }
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, runNext));
