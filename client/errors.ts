@@ -46,16 +46,12 @@ export function toApiError(response: Response | undefined, error: unknown): ApiE
 export function fieldErrors(error: unknown): Record<string, string> {
   const errors = error instanceof ApiError ? (error.problem?.errors ?? []) : [];
   const fields: Record<string, string> = {};
-  for (const { pointer, message } of errors) {
-    const name = nameIn(pointer);
-    if (name) fields[name] ??= message;
+  for (const { pointer, name, message } of errors) {
+    // A JSON Pointer into the body, such as /username or /tags/0.
+    const field = name ?? pointer?.split('/')[1];
+    if (field) fields[field] ??= message;
   }
   return fields;
-}
-
-/** Returns the field in `/tags/0`, or the parameter in `?limit` or `{space_id}`. */
-function nameIn(pointer: string): string {
-  return /^[/?{]([^/}]*)/.exec(pointer)?.[1] ?? '';
 }
 
 /** A failed search: the tag search, the text search or both failed. `cause` is the first error. */

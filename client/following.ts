@@ -27,12 +27,13 @@ export interface FollowOptions {
 /** New, changed and deleted messages of a space since the previous events. */
 export type SpaceEvents = Pick<
   MessagePage,
-  'items' | 'changed_items' | 'deleted_message_ids' | 'newer_cursor'
+  'items' | 'changed_items' | 'deleted_message_ids' | 'is_complete' | 'newer_cursor'
 >;
 
 /**
  * Follows the messages in a space: yields new, changed and deleted messages as soon as there are any, and each new
- * message exactly once. To continue later, pass the `newer_cursor` of the last events as `after`.
+ * message exactly once. To continue later, pass the `newer_cursor` of the last events as `after`. If `is_complete` is
+ * false, changes and deletions are missing: read the messages again from the first page.
  *
  * After a lost connection, 408, 429 and errors of the server, it tries again, at increasing intervals or when
  * `Retry-After` says.
@@ -64,9 +65,10 @@ export async function* followMessages({
     const isFirst = after === undefined;
     after = page.newer_cursor;
     if (isFirst) continue;
-    const { items, changed_items, deleted_message_ids, newer_cursor } = page;
-    if (items.length + changed_items.length + deleted_message_ids.length > 0) {
-      yield { items, changed_items, deleted_message_ids, newer_cursor };
+    // Servers before version 0.4.0 do not return `is_complete`.
+    const { items, changed_items, deleted_message_ids, is_complete = true, newer_cursor } = page;
+    if (!is_complete || items.length + changed_items.length + deleted_message_ids.length > 0) {
+      yield { items, changed_items, deleted_message_ids, is_complete, newer_cursor };
     } else {
       // A stopping server responds early. Another one may not serve yet.
       await sleep(Math.max(0, startedAt + MIN_RETRY_DELAY_MS - Date.now()), signal);

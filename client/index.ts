@@ -7,10 +7,10 @@ export {
   type ProblemCode,
 } from '../generated/problem-codes.gen.ts';
 export { createClient, withApiErrors } from './api-errors.ts';
-export { createSpace, sendMessage } from './creations.ts';
 export { ApiError, fieldErrors, SearchError } from './errors.ts';
 export { type FollowOptions, followMessages, type SpaceEvents } from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
+export { createSpace, renewInvitationCode, sendMessage, updateSpace } from './keyed-writes.ts';
 export { pages } from './pages.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';
 export {

@@ -15,9 +15,9 @@ import {
 import type { Client } from '../generated/client/index.ts';
 import { client as defaultClient } from '../generated/client.gen.ts';
 import type { Message, SendMessageData } from '../generated/types.gen.ts';
-import { newKey } from './creations.ts';
 import { type ApiError, toApiError } from './errors.ts';
 import { followMessages } from './following.ts';
+import { newKey } from './keyed-writes.ts';
 import { dropMessage, listsOf, putMessage } from './message-cache.ts';
 
 /** Pause between updates, which bounds their rate even if a server does not wait. */
@@ -28,7 +28,7 @@ const RELOAD_PAUSE_MS = 3_000;
 
 /**
  * Follows a space: updates the cached lists of its messages when messages are sent, changed or deleted. Loads them again
- * if its position is no longer valid, for example after an upgrade of the server.
+ * if its position is no longer valid, for example after an upgrade of the server, or too old.
  * @param newerCursor of the first page of messages; undefined while it is loading
  * @param client by default, the exported `client`
  * @returns the error that has ended it, such as 404 when the reader has lost access to the space; null before
@@ -52,18 +52,18 @@ export function useLiveMessages(
       controller.abort();
       controller = new AbortController();
       const { signal } = controller;
-      follow(queryClient, client, position.current, signal).catch(async (reason) => {
-        if (signal.aborted) return;
-        const failure = toApiError(undefined, reason);
-        if (failure.code !== 'invalid_cursor') {
-          setError(failure);
-          return;
-        }
+      const reload = async () => {
         await new Promise((resolve) => setTimeout(resolve, RELOAD_PAUSE_MS));
         if (signal.aborted) return;
         position.current.cursor = undefined;
         // `newerCursor` is undefined until the first page is loaded. Then this effect starts again.
         await queryClient.resetQueries(listsOf(spaceId));
+      };
+      follow(queryClient, client, position.current, signal).then(reload, async (reason) => {
+        if (signal.aborted) return;
+        const failure = toApiError(undefined, reason);
+        if (failure.code === 'invalid_cursor') await reload();
+        else setError(failure);
       });
     };
     start();
@@ -77,6 +77,7 @@ export function useLiveMessages(
   return error;
 }
 
+/** Returns when changes are missing, so that the messages must be loaded again. */
 async function follow(
   queryClient: QueryClient,
   client: Client,
@@ -85,6 +86,7 @@ async function follow(
 ): Promise<void> {
   const { spaceId: space_id, cursor: after } = position;
   for await (const update of followMessages({ space_id, after, signal, client })) {
+    if (!update.is_complete) return;
     for (const message of [...update.items, ...update.changed_items]) {
       putMessage(queryClient, message);
     }

@@ -1,16 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Contract } from '../server/contract.ts';
 
 /**
  * Changes what no setting of the generator can change in its output.
  * @throws Error if a file has another form, as after an update of the generator
  */
-export function adaptOutput(folder: string): void {
+export function adaptOutput(folder: string, contract: Contract): void {
   adapt(join(folder, 'types.gen.ts'), [
     // An open union, so that editors suggest the codes. The contract declares a plain string, because no schema is an
     // open union for all generators: with `anyOf`, some return a class or stop at an unknown code.
     [/^(export type Problem = \{.*?\n {4}code: )string;/ms, '$1ProblemCode | (string & {});'],
     ['\n\n', "\n\nimport type { ProblemCode } from './problem-codes.gen.ts';\n\n"],
+    ...openEnums(contract),
   ]);
   // Clients throw and return failed requests as ApiError.
   adapt(join(folder, 'sdk.gen.ts'), [
@@ -31,8 +33,8 @@ export function adaptOutput(folder: string): void {
     ],
     // Those of the client send an Idempotency-Key.
     [
-      /(?<=import \{.*) createSpace,(.*) sendMessage,(.*'\.\.\/sdk\.gen\.ts';)/,
-      "$1$2\nimport { createSpace, sendMessage } from '../../client/creations.ts';",
+      /(?<=import \{.*) createSpace,(.*) renewInvitationCode,(.*) sendMessage,(.*) updateSpace,(.*'\.\.\/sdk\.gen\.ts';)/,
+      "$1$2$3$4\nimport { createSpace, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';",
     ],
     // Both searches return arrays, whose cursor is in a header. listSpaces returns the same lists as pages.
     [/export const searchSpaces(ByTag)?InfiniteQueryKey = .*\n\n/g, ''],
@@ -52,6 +54,17 @@ export function adaptOutput(folder: string): void {
     // The generator takes files for strings.
     ['avatar: z.string()', 'avatar: z.instanceof(Blob)'],
   ]);
+}
+
+/** Returns changes of texts with known values to open unions. */
+function openEnums({ components }: Contract): Change[] {
+  return Object.entries(components.schemas).flatMap(([schema, { properties = {} }]) =>
+    Object.entries(properties).flatMap(([name, { 'x-extensible-enum': values }]): Change[] => {
+      if (!values) return [];
+      const field = new RegExp(`^(export type ${schema} = \\{.*?\\n {4}${name}: )string;`, 'ms');
+      return [[field, `$1${values.map((each) => `'${each}' | `).join('')}(string & {});`]];
+    }),
+  );
 }
 
 type Change = [pattern: string | RegExp, replacement: string];

@@ -29,8 +29,8 @@ const config = {
  */
 export async function generate(folder: string): Promise<void> {
   await createClient({ ...config, output: { path: folder, importFileExtension: '.ts' } });
-  adaptOutput(folder);
   const contract: Contract = parse(readFileSync(config.input, 'utf8'));
+  adaptOutput(folder, contract);
   writeFileSync(join(folder, 'openapi.json'), `${JSON.stringify(contract, null, 2)}\n`);
   // Not at the top, because these modules read the JSON file that is written first.
   const { problemCodes } = await import('./problem-codes.ts');

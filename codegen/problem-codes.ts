@@ -17,10 +17,18 @@ ${statuses.join('')}} as const;
 /** The problem codes of this version of the contract. Later versions can add codes. */
 export type ProblemCode = keyof typeof PROBLEM_STATUSES;
 
+/** The codes of invalid values in this version of the contract. Later versions can add codes. */
+export type InvalidValueCode =${valueCodes(contract)};
+
 /** The problem codes of each operation, by its name. */
 export interface OperationProblemCodes {
 ${codesOfOperations.join('')}}
 `;
+}
+
+function valueCodes({ components }: Contract): string {
+  const { code } = components.schemas.InvalidValue?.properties ?? {};
+  return (code?.['x-extensible-enum'] ?? []).map((each) => `\n  | '${each}'`).join('');
 }
 
 function componentStatuses({ components }: Contract): [string, number][] {

@@ -316,7 +316,8 @@ export interface OperationExamples<Name extends keyof OperationTypes> {
 const problem1: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -327,7 +328,10 @@ const problem1: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "?limit",
+        "in": "query",
+        "pointer": null,
+        "name": "limit",
+        "code": "too_large",
         "message": "must be at most 100"
       }
     ]
@@ -337,7 +341,8 @@ const problem1: ResponseExample<types.Problem> = {
 const problem2: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -348,7 +353,10 @@ const problem2: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "?cursor",
+        "in": "query",
+        "pointer": null,
+        "name": "cursor",
+        "code": "invalid_cursor",
         "message": "is not a cursor of this list"
       }
     ]
@@ -359,6 +367,7 @@ const problem3: ResponseExample<types.Problem> = {
   "status": 429,
   "headers": {
     "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "Retry-After": "12",
     "RateLimit-Limit": "200",
     "RateLimit-Remaining": "199",
@@ -378,7 +387,8 @@ const problem3: ResponseExample<types.Problem> = {
 const problem4: ResponseExample<types.Problem> = {
   "status": 431,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -394,7 +404,8 @@ const problem4: ResponseExample<types.Problem> = {
 const problem5: ResponseExample<types.Problem> = {
   "status": 500,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -411,6 +422,7 @@ const problem6: ResponseExample<types.Problem> = {
   "status": 503,
   "headers": {
     "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "Retry-After": "12"
   },
   "body": {
@@ -428,6 +440,7 @@ const problem7: ResponseExample<types.Problem> = {
   "status": 401,
   "headers": {
     "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "WWW-Authenticate": "Bearer"
   },
   "body": {
@@ -444,7 +457,8 @@ const problem7: ResponseExample<types.Problem> = {
 const problem8: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -455,7 +469,10 @@ const problem8: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 2 characters"
       }
     ]
@@ -465,7 +482,8 @@ const problem8: ResponseExample<types.Problem> = {
 const problem9: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -476,7 +494,10 @@ const problem9: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "forbidden_characters",
         "message": "must consist of letters, digits, \".\", \"_\", \"-\" and single inner spaces"
       }
     ]
@@ -486,7 +507,8 @@ const problem9: ResponseExample<types.Problem> = {
 const problem10: ResponseExample<types.Problem> = {
   "status": 408,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -502,7 +524,11 @@ const problem10: ResponseExample<types.Problem> = {
 const problem11: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -513,7 +539,10 @@ const problem11: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "username_taken",
         "message": "is taken"
       }
     ]
@@ -523,7 +552,11 @@ const problem11: ResponseExample<types.Problem> = {
 const problem12: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -534,7 +567,10 @@ const problem12: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/username",
+        "name": null,
+        "code": "username_reserved",
         "message": "is reserved"
       }
     ]
@@ -544,7 +580,8 @@ const problem12: ResponseExample<types.Problem> = {
 const problem13: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -560,7 +597,8 @@ const problem13: ResponseExample<types.Problem> = {
 const problem14: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -576,7 +614,8 @@ const problem14: ResponseExample<types.Problem> = {
 const problem15: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -587,7 +626,10 @@ const problem15: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/bio",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -597,7 +639,8 @@ const problem15: ResponseExample<types.Problem> = {
 const problem16: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -608,7 +651,10 @@ const problem16: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/bio",
+        "name": null,
+        "code": "too_long",
         "message": "must have at most 500 characters"
       }
     ]
@@ -618,7 +664,8 @@ const problem16: ResponseExample<types.Problem> = {
 const problem17: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -629,7 +676,10 @@ const problem17: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_missing",
         "message": "must be a non-empty file and the only part"
       }
     ]
@@ -639,7 +689,8 @@ const problem17: ResponseExample<types.Problem> = {
 const problem18: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -655,7 +706,8 @@ const problem18: ResponseExample<types.Problem> = {
 const problem19: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -666,7 +718,10 @@ const problem19: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_too_large",
         "message": "must have at most 5,242,880 bytes"
       }
     ]
@@ -676,7 +731,8 @@ const problem19: ResponseExample<types.Problem> = {
 const problem20: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -687,7 +743,10 @@ const problem20: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_type_unsupported",
         "message": "must be a JPEG, PNG, WebP or GIF file"
       }
     ]
@@ -697,7 +756,8 @@ const problem20: ResponseExample<types.Problem> = {
 const problem21: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -713,7 +773,8 @@ const problem21: ResponseExample<types.Problem> = {
 const problem22: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -724,7 +785,10 @@ const problem22: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/avatar",
+        "name": null,
+        "code": "avatar_undecodable",
         "message": "must be an undamaged file"
       }
     ]
@@ -734,7 +798,8 @@ const problem22: ResponseExample<types.Problem> = {
 const problem23: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -745,7 +810,10 @@ const problem23: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 8 characters"
       }
     ]
@@ -755,7 +823,8 @@ const problem23: ResponseExample<types.Problem> = {
 const problem24: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -766,7 +835,10 @@ const problem24: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "wrong_length",
         "message": "must have 8 to 256 characters"
       }
     ]
@@ -776,7 +848,8 @@ const problem24: ResponseExample<types.Problem> = {
 const problem25: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -787,7 +860,10 @@ const problem25: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "password_too_common",
         "message": "is one of the most common passwords"
       }
     ]
@@ -797,7 +873,8 @@ const problem25: ResponseExample<types.Problem> = {
 const problem26: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -808,7 +885,10 @@ const problem26: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/newPassword",
+        "name": null,
+        "code": "password_names_you",
         "message": "must not be your username or email address"
       }
     ]
@@ -818,7 +898,11 @@ const problem26: ResponseExample<types.Problem> = {
 const problem27: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -829,7 +913,10 @@ const problem27: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/currentPassword",
+        "name": null,
+        "code": "current_password_incorrect",
         "message": "is incorrect"
       }
     ]
@@ -839,7 +926,8 @@ const problem27: ResponseExample<types.Problem> = {
 const problem28: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -850,7 +938,10 @@ const problem28: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 8 characters"
       }
     ]
@@ -860,7 +951,8 @@ const problem28: ResponseExample<types.Problem> = {
 const problem29: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -871,7 +963,10 @@ const problem29: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "wrong_length",
         "message": "must have 8 to 256 characters"
       }
     ]
@@ -881,7 +976,8 @@ const problem29: ResponseExample<types.Problem> = {
 const problem30: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -892,7 +988,10 @@ const problem30: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "password_too_common",
         "message": "is one of the most common passwords"
       }
     ]
@@ -902,7 +1001,8 @@ const problem30: ResponseExample<types.Problem> = {
 const problem31: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -913,7 +1013,10 @@ const problem31: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "password_names_you",
         "message": "must not be your username or email address"
       }
     ]
@@ -923,7 +1026,11 @@ const problem31: ResponseExample<types.Problem> = {
 const problem32: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -939,7 +1046,11 @@ const problem32: ResponseExample<types.Problem> = {
 const problem33: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -950,7 +1061,10 @@ const problem33: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/email",
+        "name": null,
+        "code": "email_taken",
         "message": "is taken"
       }
     ]
@@ -960,7 +1074,8 @@ const problem33: ResponseExample<types.Problem> = {
 const problem34: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -971,7 +1086,10 @@ const problem34: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/password",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -982,7 +1100,11 @@ const problem35: ResponseExample<types.Problem> = {
   "status": 401,
   "headers": {
     "Content-Type": "application/problem+json",
-    "WWW-Authenticate": "Bearer"
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "WWW-Authenticate": "Bearer",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -998,7 +1120,11 @@ const problem35: ResponseExample<types.Problem> = {
 const problem36: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
   },
   "body": {
     "type": "about:blank",
@@ -1014,7 +1140,8 @@ const problem36: ResponseExample<types.Problem> = {
 const problem37: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1025,7 +1152,10 @@ const problem37: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "?everywhere",
+        "in": "query",
+        "pointer": null,
+        "name": "everywhere",
+        "code": "wrong_type",
         "message": "must be true or false"
       }
     ]
@@ -1035,7 +1165,8 @@ const problem37: ResponseExample<types.Problem> = {
 const problem38: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1046,7 +1177,10 @@ const problem38: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/title",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1056,7 +1190,8 @@ const problem38: ResponseExample<types.Problem> = {
 const problem39: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1072,7 +1207,8 @@ const problem39: ResponseExample<types.Problem> = {
 const problem40: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1088,7 +1224,8 @@ const problem40: ResponseExample<types.Problem> = {
 const problem41: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1104,7 +1241,8 @@ const problem41: ResponseExample<types.Problem> = {
 const problem42: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1115,7 +1253,10 @@ const problem42: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "Idempotency-Key",
+        "in": "header",
+        "pointer": null,
+        "name": "Idempotency-Key",
+        "code": "idempotency_key_reused",
         "message": "belongs to another request"
       }
     ]
@@ -1125,7 +1266,8 @@ const problem42: ResponseExample<types.Problem> = {
 const problem43: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1141,7 +1283,8 @@ const problem43: ResponseExample<types.Problem> = {
 const problem44: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1152,7 +1295,10 @@ const problem44: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/text",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1162,7 +1308,8 @@ const problem44: ResponseExample<types.Problem> = {
 const problem45: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1178,7 +1325,8 @@ const problem45: ResponseExample<types.Problem> = {
 const problem46: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1194,7 +1342,8 @@ const problem46: ResponseExample<types.Problem> = {
 const problem47: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1210,7 +1359,8 @@ const problem47: ResponseExample<types.Problem> = {
 const problem48: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1221,7 +1371,10 @@ const problem48: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{session_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "session_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1231,7 +1384,8 @@ const problem48: ResponseExample<types.Problem> = {
 const problem49: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1247,7 +1401,8 @@ const problem49: ResponseExample<types.Problem> = {
 const problem50: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1258,7 +1413,10 @@ const problem50: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{space_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "space_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1268,7 +1426,8 @@ const problem50: ResponseExample<types.Problem> = {
 const problem51: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1279,7 +1438,10 @@ const problem51: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/visibility",
+        "name": null,
+        "code": "unknown_value",
         "message": "must be one of public, private"
       }
     ]
@@ -1289,7 +1451,8 @@ const problem51: ResponseExample<types.Problem> = {
 const problem52: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1300,7 +1463,10 @@ const problem52: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/visibility",
+        "name": null,
+        "code": "space_cannot_become_public",
         "message": "cannot become public"
       }
     ]
@@ -1310,7 +1476,8 @@ const problem52: ResponseExample<types.Problem> = {
 const problem53: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1326,7 +1493,8 @@ const problem53: ResponseExample<types.Problem> = {
 const problem54: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1342,7 +1510,8 @@ const problem54: ResponseExample<types.Problem> = {
 const problem55: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1358,7 +1527,8 @@ const problem55: ResponseExample<types.Problem> = {
 const problem56: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1374,7 +1544,8 @@ const problem56: ResponseExample<types.Problem> = {
 const problem57: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1385,7 +1556,10 @@ const problem57: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/invitation_code",
+        "name": null,
+        "code": "too_short",
         "message": "must have at least 1 character"
       }
     ]
@@ -1395,7 +1569,8 @@ const problem57: ResponseExample<types.Problem> = {
 const problem58: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1411,7 +1586,8 @@ const problem58: ResponseExample<types.Problem> = {
 const problem59: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1422,7 +1598,10 @@ const problem59: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/invitation_code",
+        "name": null,
+        "code": "space_not_found",
         "message": "is not the code of a space with this id"
       }
     ]
@@ -1432,7 +1611,8 @@ const problem59: ResponseExample<types.Problem> = {
 const problem60: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1448,7 +1628,8 @@ const problem60: ResponseExample<types.Problem> = {
 const problem61: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1464,7 +1645,8 @@ const problem61: ResponseExample<types.Problem> = {
 const problem62: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1475,7 +1657,10 @@ const problem62: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/message_id",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1485,7 +1670,8 @@ const problem62: ResponseExample<types.Problem> = {
 const problem63: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1501,7 +1687,8 @@ const problem63: ResponseExample<types.Problem> = {
 const problem64: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1512,7 +1699,10 @@ const problem64: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{message_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "message_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1522,7 +1712,8 @@ const problem64: ResponseExample<types.Problem> = {
 const problem65: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1538,7 +1729,8 @@ const problem65: ResponseExample<types.Problem> = {
 const problem66: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1554,7 +1746,8 @@ const problem66: ResponseExample<types.Problem> = {
 const problem67: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1565,7 +1758,10 @@ const problem67: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
-        "pointer": "{user_id}",
+        "in": "path",
+        "pointer": null,
+        "name": "user_id",
+        "code": "malformed",
         "message": "must contain only letters from A to Z, digits, - and _"
       }
     ]
@@ -1575,7 +1771,8 @@ const problem67: ResponseExample<types.Problem> = {
 const problem68: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1591,7 +1788,8 @@ const problem68: ResponseExample<types.Problem> = {
 const problem69: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1602,7 +1800,10 @@ const problem69: ResponseExample<types.Problem> = {
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
+        "in": "body",
         "pointer": "/reason",
+        "name": null,
+        "code": "missing",
         "message": "is missing"
       }
     ]
@@ -1612,7 +1813,8 @@ const problem69: ResponseExample<types.Problem> = {
 const problem70: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1628,7 +1830,8 @@ const problem70: ResponseExample<types.Problem> = {
 const problem71: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
-    "Content-Type": "application/problem+json"
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
   },
   "body": {
     "type": "about:blank",
@@ -1650,6 +1853,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "Answered-Query": "sourdough%20bread",
           "RateLimit-Limit": "200",
@@ -1711,6 +1915,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "Answered-Query": "sourdough%20bread",
           "RateLimit-Limit": "200",
@@ -1760,6 +1965,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -1785,6 +1991,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -1819,6 +2026,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -1857,6 +2065,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -1888,7 +2097,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "Your bio has been changed."
@@ -1916,6 +2126,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -1947,7 +2158,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
@@ -1969,6 +2181,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2002,6 +2215,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2112,7 +2326,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "Your account and everything in it have been deleted."
@@ -2134,6 +2349,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 201,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2173,6 +2389,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -2205,7 +2422,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "You are signed out."
@@ -2228,6 +2446,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2257,6 +2476,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2294,6 +2514,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2358,6 +2579,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2409,7 +2631,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 201,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
@@ -2464,6 +2688,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2536,6 +2761,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2603,6 +2829,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2634,6 +2861,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2673,6 +2901,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2696,6 +2925,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2736,6 +2966,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2775,13 +3006,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
           "newer_cursor": "Qm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkFvTtSqHrWcJmZyXuIeLoNaKdGfPbQvRwCsEhTjYnMzUxIkOlPaVgBdFqLtSr",
           "changed_items": [],
-          "deleted_message_ids": []
+          "deleted_message_ids": [],
+          "is_complete": true
         }
       },
       "last": {
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2821,7 +3054,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "next_cursor": null,
           "newer_cursor": "Qm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkFvTtSqHrWcJmZyXuIeLoNaKdGfPbQvRwCsEhTjYnMzUxIkOlPaVgBdFqLtSr",
           "changed_items": [],
-          "deleted_message_ids": []
+          "deleted_message_ids": [],
+          "is_complete": true
         }
       }
     },
@@ -2843,7 +3077,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 201,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -2886,6 +3121,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2946,6 +3182,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -2994,7 +3231,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The session has ended."
@@ -3018,6 +3256,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3055,6 +3294,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3083,6 +3323,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3133,6 +3374,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
@@ -3172,9 +3414,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       request_timeout: problem10,
       space_cannot_become_public: problem52,
       quota_exceeded: problem53,
+      idempotency_key_in_use: problem41,
       precondition_failed: problem54,
       body_too_large: problem13,
       unsupported_media_type: problem14,
+      idempotency_key_reused: problem42,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3188,7 +3432,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The space and its messages have been deleted."
@@ -3212,7 +3457,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
@@ -3249,6 +3496,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       not_space_creator: problem43,
       space_not_found: problem39,
       space_is_public: problem55,
+      idempotency_key_in_use: problem41,
+      idempotency_key_reused: problem42,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3263,6 +3512,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -3319,7 +3569,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
           "space": {
@@ -3369,7 +3621,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "You have left the space."
@@ -3393,7 +3646,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "space": {
@@ -3453,6 +3707,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -3490,7 +3745,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The message has been deleted."
@@ -3514,7 +3770,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
@@ -3550,7 +3807,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
@@ -3585,6 +3843,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -3616,6 +3875,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3649,6 +3909,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
           "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
@@ -3701,7 +3962,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The operator of this server will review your report."
@@ -3729,7 +3991,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The operator of this server will review your report."
@@ -3757,7 +4020,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "user": {
@@ -3789,7 +4053,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       "success": {
         "status": 200,
         "headers": {
-          "Content-Type": "application/json"
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
           "message": "The user can join the space again."

@@ -91,6 +91,7 @@ export type RouteHandlers = {
         Reply: UpdateSpaceErrors & UpdateSpaceResponses;
     }>;
     renewInvitationCode: RouteHandler<{
+        Headers?: RenewInvitationCodeData['headers'];
         Params: RenewInvitationCodeData['path'];
         Reply: RenewInvitationCodeErrors & RenewInvitationCodeResponses;
     }>;

@@ -58,6 +58,42 @@ export const PROBLEM_STATUSES = {
 /** The problem codes of this version of the contract. Later versions can add codes. */
 export type ProblemCode = keyof typeof PROBLEM_STATUSES;
 
+/** The codes of invalid values in this version of the contract. Later versions can add codes. */
+export type InvalidValueCode =
+  | 'missing'
+  | 'unknown_field'
+  | 'unknown_value'
+  | 'wrong_type'
+  | 'wrong_length'
+  | 'too_short'
+  | 'too_long'
+  | 'too_few'
+  | 'too_many'
+  | 'too_small'
+  | 'too_large'
+  | 'malformed'
+  | 'blank'
+  | 'forbidden_characters'
+  | 'too_many_marks'
+  | 'mixed_scripts'
+  | 'mixed_directions'
+  | 'ambiguous_signs'
+  | 'conflicting'
+  | 'invalid_cursor'
+  | 'username_taken'
+  | 'username_reserved'
+  | 'email_taken'
+  | 'password_too_common'
+  | 'password_names_you'
+  | 'current_password_incorrect'
+  | 'avatar_missing'
+  | 'avatar_too_large'
+  | 'avatar_type_unsupported'
+  | 'avatar_undecodable'
+  | 'space_not_found'
+  | 'space_cannot_become_public'
+  | 'idempotency_key_reused';
+
 /** The problem codes of each operation, by its name. */
 export interface OperationProblemCodes {
   searchSpaces:
@@ -241,9 +277,11 @@ export interface OperationProblemCodes {
     | 'request_timeout'
     | 'space_cannot_become_public'
     | 'quota_exceeded'
+    | 'idempotency_key_in_use'
     | 'precondition_failed'
     | 'body_too_large'
     | 'unsupported_media_type'
+    | 'idempotency_key_reused'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
@@ -262,6 +300,8 @@ export interface OperationProblemCodes {
     | 'not_space_creator'
     | 'space_not_found'
     | 'space_is_public'
+    | 'idempotency_key_in_use'
+    | 'idempotency_key_reused'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

@@ -571,8 +571,9 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  *
  * ### Follow a space
  *
- * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get what has happened in the space
- * since the page was read:
+ * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get everything newer than the newest
+ * message of that page. So keep the one of the first page: with that of a later page, you get the messages of the
+ * earlier pages again. A response with `after` has:
  *
  * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
  * message once.
@@ -582,7 +583,7 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * seconds to minutes.
  *
  * Together they have at most `limit` elements, and `next_cursor` is `null`. If nothing has happened, they are
- * empty, and `newer_cursor` is the same as `after`.
+ * empty.
  *
  * With `wait`, the response is delayed until something happens, at most for this number of seconds. Otherwise,
  * it is an empty page. Repeat the request with the latest `newer_cursor` at once, and after a failed request as
@@ -592,8 +593,8 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
  * wait at the same time on each process of the server; further ones get 429.
  *
- * Changes and deletions are kept for seven days. After a longer pause, a reader still gets all new messages, but
- * must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
+ * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
+ * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
  * neither are messages that an operator imports with earlier times.
  *
  */

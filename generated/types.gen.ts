@@ -32,7 +32,10 @@ export type SearchResult = {
      * Short description
      */
     description: string;
-    visibility: Visibility;
+    /**
+     * Who can find and read the space, see `Visibility`. Treat unknown values like `private`.
+     */
+    visibility: 'public' | 'private' | (string & {});
     creator: UserSummary;
     /**
      * Number of participants currently in the space
@@ -250,7 +253,10 @@ export type Space = {
      * Short description; can be empty
      */
     description: string;
-    visibility: Visibility;
+    /**
+     * Who can find and read the space, see `Visibility`. Treat unknown values like `private`.
+     */
+    visibility: 'public' | 'private' | (string & {});
     creator: UserSummary;
     /**
      * Number of participants currently in the space
@@ -268,16 +274,18 @@ export type Space = {
      * Code that users need to join a private space. `null` for public spaces and for callers other than the creator.
      */
     invitation_code: string | null;
-    /**
-     * The caller's participation in the space. `null` if the caller does not participate, and without a token.
-     */
-    participation: {
-        /**
-         * When the caller last joined the space
-         */
-        joined_at: string;
-    } | null;
+    participation: ParticipationSummary;
 };
+
+/**
+ * The caller's participation in the space. `null` if the caller does not participate, and without a token.
+ */
+export type ParticipationSummary = {
+    /**
+     * When the caller last joined the space
+     */
+    joined_at: string;
+} | null;
 
 /**
  * The caller's participation in a space.
@@ -417,7 +425,7 @@ export type MessagePage = {
      */
     next_cursor: string | null;
     /**
-     * The parameter `after` of a request for what has happened since this page
+     * The parameter `after` of a request for everything newer than the newest message of this page
      */
     newer_cursor: string;
     /**
@@ -428,6 +436,12 @@ export type MessagePage = {
      * Identifiers of deleted messages. Empty without `after`.
      */
     deleted_message_ids: Array<string>;
+    /**
+     * `false` if changes and deletions since `after` can be missing, because they are no longer kept. Then discard
+     * all messages, and read the list again from its first page. Always `true` without `after`.
+     *
+     */
+    is_complete: boolean;
 };
 
 /**
@@ -445,7 +459,7 @@ export type Session = {
     /**
      * How to send the access token
      */
-    token_type: 'Bearer';
+    token_type: 'Bearer' | (string & {});
     /**
      * Seconds until the session ends if it is not used
      */
@@ -801,7 +815,7 @@ export type SpaceTitle = string;
 export type SpaceDescription = string;
 
 /**
- * `public`: anyone can find and read the space. `private`: only participants can read it.
+ * `public`: anyone can find and read the space. `private`: only participants can read it. Responses can have further values.
  */
 export type Visibility = 'public' | 'private';
 
@@ -847,18 +861,36 @@ export type Problem = {
     /**
      * The invalid values in the request; empty if the error is not about specific values
      */
-    errors: Array<{
-        /**
-         * JSON Pointer into the body (`/username`), or `?name` for a query parameter, or `{name}` for a
-         * path parameter, or the name of a header.
-         *
-         */
-        pointer: string;
-        /**
-         * What is wrong with the value, to show to people
-         */
-        message: string;
-    }>;
+    errors: Array<InvalidValue>;
+};
+
+/**
+ * An invalid value in a request.
+ */
+export type InvalidValue = {
+    /**
+     * Where the value is
+     */
+    in: 'body' | 'query' | 'path' | 'header' | (string & {});
+    /**
+     * JSON Pointer into the body, such as `/tags/0`, or empty for the whole body. `null` outside of the body.
+     */
+    pointer: string | null;
+    /**
+     * Name of the parameter or header. `null` in the body, and for the query string as a whole.
+     */
+    name: string | null;
+    /**
+     * Rule that the value breaks, for programs. The known values are in `x-extensible-enum`. A value that breaks a
+     * rule of its own has the same code as the problem, such as `username_taken`. `conflicting` is a parameter
+     * that cannot be combined with another one, or that needs another one.
+     *
+     */
+    code: 'missing' | 'unknown_field' | 'unknown_value' | 'wrong_type' | 'wrong_length' | 'too_short' | 'too_long' | 'too_few' | 'too_many' | 'too_small' | 'too_large' | 'malformed' | 'blank' | 'forbidden_characters' | 'too_many_marks' | 'mixed_scripts' | 'mixed_directions' | 'ambiguous_signs' | 'conflicting' | 'invalid_cursor' | 'username_taken' | 'username_reserved' | 'email_taken' | 'password_too_common' | 'password_names_you' | 'current_password_incorrect' | 'avatar_missing' | 'avatar_too_large' | 'avatar_type_unsupported' | 'avatar_undecodable' | 'space_not_found' | 'space_cannot_become_public' | 'idempotency_key_reused' | (string & {});
+    /**
+     * What is wrong with the value, to show to people. In English; translate `code`.
+     */
+    message: string;
 };
 
 /**
@@ -981,8 +1013,7 @@ export type SearchSpacesByTagData = {
          * URL parsers resolve them as relative path segments. Many clients do not encode all special characters in
          * paths, such as `#`, `%` and `/`. The parameter `tag` of `listSpaces` accepts any tag and avoids this.
          *
-         * The tags of spaces have at most 64 code points. A tag with which the request line and headers are larger
-         * than 16,384 bytes gets 431.
+         * The tags of spaces have at most 64 code points.
          *
          */
         tag: string;
@@ -2044,6 +2075,12 @@ export type UpdateSpaceData = {
          * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
          */
         'If-Match'?: string;
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
     };
     path: {
         /**
@@ -2079,7 +2116,9 @@ export type UpdateSpaceErrors = {
      */
     408: Problem;
     /**
-     * Other users have written messages in the private space, or the tags exceed the caller's quota.
+     * Other users have written messages in the private space, or the tags exceed the caller's quota, or another
+     * request with the `Idempotency-Key` is still running.
+     *
      */
     409: Problem;
     /**
@@ -2094,6 +2133,10 @@ export type UpdateSpaceErrors = {
      * The body is not `application/json`, or is compressed.
      */
     415: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */
@@ -2125,6 +2168,14 @@ export type UpdateSpaceResponse = UpdateSpaceResponses[keyof UpdateSpaceResponse
 
 export type RenewInvitationCodeData = {
     body?: never;
+    headers?: {
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
+    };
     path: {
         /**
          * The id of the space.
@@ -2155,9 +2206,13 @@ export type RenewInvitationCodeErrors = {
      */
     404: Problem;
     /**
-     * The space is public.
+     * The space is public, or another request with the `Idempotency-Key` is still running.
      */
     409: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */

@@ -10,7 +10,7 @@ export const zId = z.string().min(1).max(64).regex(/^[A-Za-z0-9_-]+$/, 'must con
 /**
  * A random text that identifies a request and its repetitions.
  */
-export const zIdempotencyKey = z.string().min(16).max(128).regex(/^("[A-Za-z0-9_-]+"|[A-Za-z0-9_-]+)$/, 'must contain only letters from A to Z, digits, - and _, in double quotes or without');
+export const zIdempotencyKey = z.string().max(130).regex(/^(?:\x22[A-Za-z0-9_-]{16,128}\x22|[A-Za-z0-9_-]{16,128})$/, 'must have 16 to 128 letters from A to Z, digits, - and _, in double quotes or without');
 
 /**
  * A user, as shown with spaces and messages.
@@ -27,6 +27,36 @@ export const zUserSummary = z.object({
 export const zTag = z.object({
     tag_id: z.int().gte(1).lte(9007199254740991),
     tag_name: z.string()
+});
+
+/**
+ * A space in a list of search results. Its `visibility` is always `public`.
+ */
+export const zSearchResult = z.object({
+    space_id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    visibility: z.string(),
+    creator: zUserSummary,
+    participant_count: z.int().gte(0).lte(9007199254740991),
+    tags: z.array(zTag).max(10)
+});
+
+/**
+ * A page of public spaces.
+ */
+export const zSpacePage = z.object({
+    items: z.array(zSearchResult).max(100),
+    next_cursor: z.string().nullable(),
+    answered_query: z.string().nullable()
+});
+
+/**
+ * A page of a user's public spaces.
+ */
+export const zUserSpacePage = z.object({
+    items: z.array(zSearchResult).max(100),
+    next_cursor: z.string().nullable()
 });
 
 /**
@@ -83,6 +113,48 @@ export const zUser = z.object({
 });
 
 /**
+ * The caller's participation in the space. `null` if the caller does not participate, and without a token.
+ */
+export const zParticipationSummary = z.object({
+    joined_at: z.iso.datetime()
+}).nullable();
+
+/**
+ * A discussion room.
+ */
+export const zSpace = z.object({
+    space_id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    visibility: z.string(),
+    creator: zUserSummary,
+    participant_count: z.int().gte(0).lte(9007199254740991),
+    tags: z.array(zTag).max(10),
+    created_at: z.iso.datetime(),
+    invitation_code: z.string().nullable(),
+    participation: zParticipationSummary
+});
+
+/**
+ * The caller's participation in a space.
+ */
+export const zParticipation = z.object({
+    space: zSpace,
+    joined_at: z.iso.datetime(),
+    read_until: z.iso.datetime(),
+    last_message_at: z.iso.datetime().nullable(),
+    unread_count: z.int().gte(0).lte(100)
+});
+
+/**
+ * A page of participations.
+ */
+export const zParticipationPage = z.object({
+    items: z.array(zParticipation).max(100),
+    next_cursor: z.string().nullable()
+});
+
+/**
  * A user who participates in a space.
  */
 export const zParticipant = z.object({
@@ -136,7 +208,8 @@ export const zMessagePage = z.object({
     next_cursor: z.string().nullable(),
     newer_cursor: z.string(),
     changed_items: z.array(zMessage).max(100),
-    deleted_message_ids: z.array(z.string()).max(100)
+    deleted_message_ids: z.array(z.string()).max(100),
+    is_complete: z.boolean()
 });
 
 /**
@@ -145,7 +218,7 @@ export const zMessagePage = z.object({
 export const zSession = z.object({
     user_id: z.string(),
     access_token: z.string(),
-    token_type: z.enum(['Bearer']),
+    token_type: z.string(),
     expires_in: z.int().gte(1).lte(2147483647)
 });
 
@@ -207,6 +280,19 @@ export const zOwnReport = z.object({
     message_id: z.string().nullable(),
     reason: z.string(),
     created_at: z.iso.datetime()
+});
+
+/**
+ * Everything that the service stores about an account. The order of each list is unspecified.
+ */
+export const zAccountData = z.object({
+    account: zProfile,
+    sessions: z.array(zSessionSummary).max(2147483647),
+    spaces: z.array(zSpace).max(2147483647),
+    participations: z.array(zOwnParticipation).max(2147483647),
+    messages: z.array(zOwnMessage).max(2147483647),
+    appreciations: z.array(zOwnAppreciation).max(2147483647),
+    reports: z.array(zOwnReport).max(20)
 });
 
 /**
@@ -354,89 +440,9 @@ export const zSpaceTitle = z.string().min(1).max(120).regex(/^[\s\x0b]*[^\s\x00-
 export const zSpaceDescription = z.string().max(500).regex(/^[\s\x0b]*(?:[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*)?$/);
 
 /**
- * `public`: anyone can find and read the space. `private`: only participants can read it.
+ * `public`: anyone can find and read the space. `private`: only participants can read it. Responses can have further values.
  */
 export const zVisibility = z.enum(['public', 'private']);
-
-/**
- * A space in a list of search results. Its `visibility` is always `public`.
- */
-export const zSearchResult = z.object({
-    space_id: z.string(),
-    title: z.string(),
-    description: z.string(),
-    visibility: zVisibility,
-    creator: zUserSummary,
-    participant_count: z.int().gte(0).lte(9007199254740991),
-    tags: z.array(zTag).max(10)
-});
-
-/**
- * A page of public spaces.
- */
-export const zSpacePage = z.object({
-    items: z.array(zSearchResult).max(100),
-    next_cursor: z.string().nullable(),
-    answered_query: z.string().nullable()
-});
-
-/**
- * A page of a user's public spaces.
- */
-export const zUserSpacePage = z.object({
-    items: z.array(zSearchResult).max(100),
-    next_cursor: z.string().nullable()
-});
-
-/**
- * A discussion room.
- */
-export const zSpace = z.object({
-    space_id: z.string(),
-    title: z.string(),
-    description: z.string(),
-    visibility: zVisibility,
-    creator: zUserSummary,
-    participant_count: z.int().gte(0).lte(9007199254740991),
-    tags: z.array(zTag).max(10),
-    created_at: z.iso.datetime(),
-    invitation_code: z.string().nullable(),
-    participation: z.object({
-        joined_at: z.iso.datetime()
-    }).nullable()
-});
-
-/**
- * The caller's participation in a space.
- */
-export const zParticipation = z.object({
-    space: zSpace,
-    joined_at: z.iso.datetime(),
-    read_until: z.iso.datetime(),
-    last_message_at: z.iso.datetime().nullable(),
-    unread_count: z.int().gte(0).lte(100)
-});
-
-/**
- * A page of participations.
- */
-export const zParticipationPage = z.object({
-    items: z.array(zParticipation).max(100),
-    next_cursor: z.string().nullable()
-});
-
-/**
- * Everything that the service stores about an account. The order of each list is unspecified.
- */
-export const zAccountData = z.object({
-    account: zProfile,
-    sessions: z.array(zSessionSummary).max(2147483647),
-    spaces: z.array(zSpace).max(2147483647),
-    participations: z.array(zOwnParticipation).max(2147483647),
-    messages: z.array(zOwnMessage).max(2147483647),
-    appreciations: z.array(zOwnAppreciation).max(2147483647),
-    reports: z.array(zOwnReport).max(20)
-});
 
 /**
  * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
@@ -467,6 +473,17 @@ export const zSpaceUpdate = z.object({
 });
 
 /**
+ * An invalid value in a request.
+ */
+export const zInvalidValue = z.object({
+    in: z.string(),
+    pointer: z.string().nullable(),
+    name: z.string().nullable(),
+    code: z.string(),
+    message: z.string()
+});
+
+/**
  * An error response as defined by RFC 9457.
  */
 export const zProblem = z.object({
@@ -476,10 +493,7 @@ export const zProblem = z.object({
     detail: z.string(),
     code: z.string(),
     request_id: z.string(),
-    errors: z.array(z.object({
-        pointer: z.string(),
-        message: z.string()
-    })).max(20)
+    errors: z.array(zInvalidValue).max(20)
 });
 
 /**
@@ -524,12 +538,12 @@ export const zIdempotencyKeyHeader = zIdempotencyKey;
 /**
  * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
  */
-export const zIfMatch = z.string().max(16384).regex(/^.*$/);
+export const zIfMatch = z.string().max(4096).regex(/^.*$/);
 
 /**
  * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
  */
-export const zIfNoneMatch = z.string().max(16384).regex(/^.*$/);
+export const zIfNoneMatch = z.string().max(4096).regex(/^.*$/);
 
 export const zSearchSpacesQuery = z.object({
     q: z.string().max(200),
@@ -544,7 +558,7 @@ export const zSearchSpacesQuery = z.object({
 export const zSearchSpacesResponse = z.array(zSearchResult).max(100);
 
 export const zSearchSpacesByTagPath = z.object({
-    tag: z.string().max(16384)
+    tag: z.string().max(1024)
 });
 
 export const zSearchSpacesByTagQuery = z.object({
@@ -661,7 +675,7 @@ export const zEndSessionResponse = zConfirmation;
 export const zListSpacesQuery = z.object({
     q: z.string().max(200).optional(),
     as_typed: z.boolean().optional().default(false),
-    tag: z.string().max(16384).optional(),
+    tag: z.string().max(1024).optional(),
     sort: z.enum(['popular', 'newest']).optional(),
     limit: z.int().gte(1).lte(100).optional().default(20),
     cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
@@ -693,7 +707,7 @@ export const zDeleteSpacePath = z.object({
 export const zDeleteSpaceResponse = zConfirmation;
 
 export const zGetSpaceHeaders = z.object({
-    'If-None-Match': z.string().max(16384).regex(/^.*$/).optional()
+    'If-None-Match': z.string().max(4096).regex(/^.*$/).optional()
 });
 
 export const zGetSpacePath = z.object({
@@ -708,7 +722,8 @@ export const zGetSpaceResponse = zSpace;
 export const zUpdateSpaceBody = zSpaceUpdate;
 
 export const zUpdateSpaceHeaders = z.object({
-    'If-Match': z.string().max(16384).regex(/^.*$/).optional()
+    'If-Match': z.string().max(4096).regex(/^.*$/).optional(),
+    'Idempotency-Key': zIdempotencyKey.optional()
 });
 
 export const zUpdateSpacePath = z.object({
@@ -719,6 +734,10 @@ export const zUpdateSpacePath = z.object({
  * The updated space.
  */
 export const zUpdateSpaceResponse = zSpace;
+
+export const zRenewInvitationCodeHeaders = z.object({
+    'Idempotency-Key': zIdempotencyKey.optional()
+});
 
 export const zRenewInvitationCodePath = z.object({
     space_id: zId

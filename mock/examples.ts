@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../generated/types.gen.ts';
 import { contract, findOperation } from '../server/contract.ts';
 import type { Pointer } from '../server/errors.ts';
-import { HttpProblem, invalidValues, notFound } from '../server/http/problems.ts';
+import { HttpProblem, invalidValues, KEYWORD_CODES, notFound } from '../server/http/problems.ts';
 import { escapePointer } from '../server/text/storable.ts';
 import { readBody } from './bodies.ts';
 import { hasResponse, noSuchResponse } from './next-responses.ts';
@@ -86,17 +86,20 @@ function problemOf(error: Error & { detail?: string }, selection?: Selection): E
 }
 
 /** Converts an error in a request to the notation of the contract. */
-function explainViolation({ path: [part, ...steps] = [], code, message }: Violation): Pointer {
+function explainViolation({
+  path: [part, ...steps] = [],
+  code: keyword = '',
+  message,
+}: Violation): Pointer {
   // Only the message names a missing or unknown field.
   const name = /'([^']*)'$/.exec(message)?.[1];
   if (name !== undefined) steps.push(name);
-  const pointer =
-    part === 'query'
-      ? `?${steps}`
-      : part === 'path'
-        ? `{${steps}}`
-        : steps.map((step) => `/${escapePointer(step)}`).join('');
-  if (code === 'required') return { pointer, message: 'is missing' };
-  if (code === 'additionalProperties') return { pointer, message: 'is not a known field' };
-  return { pointer, message: /\bmust .*$/.exec(message)?.[0] ?? 'is invalid' };
+  const code = KEYWORD_CODES[keyword] ?? 'malformed';
+  const explain = (text: string): Pointer =>
+    part === 'query' || part === 'path' || part === 'header'
+      ? { in: part, pointer: steps.join(), code, message: text }
+      : { pointer: steps.map((step) => `/${escapePointer(step)}`).join(''), code, message: text };
+  if (keyword === 'required') return explain('is missing');
+  if (keyword === 'additionalProperties') return explain('is not a known field');
+  return explain(/\bmust .*$/.exec(message)?.[0] ?? 'is invalid');
 }

@@ -115,6 +115,8 @@ export interface Schema {
   /** Set if the server checks the pattern before it calls a handler. Otherwise a domain function checks the rule. */
   'x-pattern-message'?: string;
   'x-problem-statuses'?: Record<string, number>;
+  /** The known values of a text in responses. Later versions can return others. */
+  'x-extensible-enum'?: string[];
   [keyword: string]: unknown;
 }
 

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../generated/problem-codes.gen.ts';
+import type { InvalidValueCode, ProblemCode } from '../generated/problem-codes.gen.ts';
 
 /** An error that a domain function throws to reject a request. The contract maps its code to an HTTP status. */
 export class DomainError extends Error {
@@ -14,7 +14,7 @@ export class DomainError extends Error {
     super(detail);
     this.name = 'DomainError';
     this.code = code;
-    this.pointers = pointers;
+    this.pointers = pointers.map((each) => ({ code, ...each }));
   }
 }
 
@@ -30,9 +30,14 @@ export class RateExceededError extends DomainError {
   }
 }
 
-/** A JSON pointer into the request body (`/username`), or `?name` / `{name}` for a parameter. */
+/** An invalid value in a request. */
 export interface Pointer {
+  /** By default, the body. */
+  in?: 'query' | 'path' | 'header';
+  /** A JSON pointer into the body (`/username`), or the name of the parameter or header. */
   pointer: string;
+  /** By default, the code of the error. */
+  code?: InvalidValueCode | ProblemCode;
   message: string;
 }
 

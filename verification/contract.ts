@@ -3,13 +3,16 @@ import { type Contract, contract as openContract, readOperations } from '../serv
 export type { Header, Operation, Schema } from '../server/contract.ts';
 
 /**
- * Returns the contract with `additionalProperties: false` in every schema that lists fields. The contract itself allows
- * other fields in responses, so that clients accept those of later versions. A check of a server must notice them.
+ * Returns the contract with `additionalProperties: false` in every schema that lists fields, and only the known values
+ * of texts in responses. The contract itself allows others, so that clients accept those of later versions. A check of a
+ * server must notice them.
  */
 export function closedContract(): Contract {
   return JSON.parse(JSON.stringify(openContract), (_key, value) => {
     const isOpen =
       value?.type === 'object' && value.properties && value.additionalProperties === undefined;
+    const values = value?.['x-extensible-enum'];
+    if (values) return { ...value, enum: values };
     return isOpen ? { ...value, additionalProperties: false } : value;
   });
 }

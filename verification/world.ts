@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
-import type { Message, Registration, Space, SpaceCreation } from '../generated/types.gen.ts';
+import type {
+  Message,
+  Registration,
+  Space,
+  SpaceCreation,
+  Visibility,
+} from '../generated/types.gen.ts';
 import {
   type Account,
   type CreateClient,
@@ -263,7 +269,7 @@ async function openSession({ client, logIn, creator }: World): Promise<string> {
 function createSpace(
   { client, word }: World,
   { token }: Account,
-  visibility: Space['visibility'] = 'public',
+  visibility: Visibility = 'public',
 ): Promise<Space> {
   const body = { ...SPACE, description: `${SPACE.description} ${word}`, visibility };
   return dataOf(api.createSpace({ client: client(token), body }));

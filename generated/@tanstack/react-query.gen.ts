@@ -4,8 +4,8 @@ import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutation
 
 import type { ApiError } from '../../client/errors.ts';
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, renewInvitationCode, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, undoRemoval, updateSpace, withdrawAppreciation } from '../sdk.gen.ts';
-import { createSpace, sendMessage } from '../../client/creations.ts';
+import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, undoRemoval, withdrawAppreciation } from '../sdk.gen.ts';
+import { createSpace, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';
 import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
@@ -1110,8 +1110,9 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  *
  * ### Follow a space
  *
- * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get what has happened in the space
- * since the page was read:
+ * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get everything newer than the newest
+ * message of that page. So keep the one of the first page: with that of a later page, you get the messages of the
+ * earlier pages again. A response with `after` has:
  *
  * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
  * message once.
@@ -1121,7 +1122,7 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  * seconds to minutes.
  *
  * Together they have at most `limit` elements, and `next_cursor` is `null`. If nothing has happened, they are
- * empty, and `newer_cursor` is the same as `after`.
+ * empty.
  *
  * With `wait`, the response is delayed until something happens, at most for this number of seconds. Otherwise,
  * it is an empty page. Repeat the request with the latest `newer_cursor` at once, and after a failed request as
@@ -1131,8 +1132,8 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
  * wait at the same time on each process of the server; further ones get 429.
  *
- * Changes and deletions are kept for seven days. After a longer pause, a reader still gets all new messages, but
- * must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
+ * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
+ * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
  * neither are messages that an operator imports with earlier times.
  *
  */
@@ -1162,8 +1163,9 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  *
  * ### Follow a space
  *
- * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get what has happened in the space
- * since the page was read:
+ * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get everything newer than the newest
+ * message of that page. So keep the one of the first page: with that of a later page, you get the messages of the
+ * earlier pages again. A response with `after` has:
  *
  * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
  * message once.
@@ -1173,7 +1175,7 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  * seconds to minutes.
  *
  * Together they have at most `limit` elements, and `next_cursor` is `null`. If nothing has happened, they are
- * empty, and `newer_cursor` is the same as `after`.
+ * empty.
  *
  * With `wait`, the response is delayed until something happens, at most for this number of seconds. Otherwise,
  * it is an empty page. Repeat the request with the latest `newer_cursor` at once, and after a failed request as
@@ -1183,8 +1185,8 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  * A waiting request counts as one read. By default, 20 requests of an account and 200 of a client IP address can
  * wait at the same time on each process of the server; further ones get 429.
  *
- * Changes and deletions are kept for seven days. After a longer pause, a reader still gets all new messages, but
- * must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
+ * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
+ * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are never returned as changes, and
  * neither are messages that an operator imports with earlier times.
  *
  */

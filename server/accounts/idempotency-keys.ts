@@ -10,11 +10,12 @@ const LIFETIME_MS = 24 * 3_600_000;
 /** Number of keys that one statement deletes, so that other writers do not wait long. */
 const ROWS_PER_STATEMENT = 500;
 
-/** A request to create something once, with a key that its client has chosen. */
+/** A request to do something once, with a key that its client has chosen. */
 export interface KeyedRequest {
   key: string;
   operation: string;
-  body: object;
+  /** The parameters of the path and the fields of the body. */
+  input: object;
 }
 
 /** A keyed request as it is stored. */
@@ -23,31 +24,31 @@ export interface KeyClaim {
   requestHash: string;
 }
 
-interface Creation<T> {
-  /** Creates something, and calls `claimKey` in the transaction. */
-  create(claim: KeyClaim | null): Promise<T>;
-  /** Returns what an earlier request has created, by its public id. */
-  read(createdId: string): Promise<T>;
+interface Write<T> {
+  /** Creates or changes something, and calls `claimKey` in the transaction. */
+  run(claim: KeyClaim | null): Promise<T>;
+  /** Returns what an earlier request has created or changed, by its public id. */
+  read(targetId: string): Promise<T>;
 }
 
 /**
- * Creates something unless an earlier request with the same key has. Then returns what that one created.
+ * Runs a write unless an earlier request with the same key has. Then returns what that one created or changed.
  * @param userPk the sender of the request
  * @param request null for a request without a key
  * @throws DomainError `idempotency_key_reused`, `idempotency_key_in_use`
  */
-export type CreateOnce = <T>(
+export type WriteOnce = <T>(
   userPk: number,
   request: KeyedRequest | null,
-  creation: Creation<T>,
+  write: Write<T>,
 ) => Promise<T>;
 
-/** Returns a `CreateOnce`. Requests of other processes with the same key wait for each other, those of this one fail. */
-export function createOnceOn(engine: Engine): CreateOnce {
+/** Returns a `WriteOnce`. Requests of other processes with the same key wait for each other, those of this one fail. */
+export function writeOnceOn(engine: Engine): WriteOnce {
   const running = new Set<string>();
 
-  return async (userPk, request, { create, read }) => {
-    if (request === null) return create(null);
+  return async (userPk, request, { run, read }) => {
+    if (request === null) return run(null);
     const claim = claimOf(request);
     const key = `${userPk} ${claim.keyHash}`;
     if (running.has(key)) {
@@ -58,14 +59,14 @@ export function createOnceOn(engine: Engine): CreateOnce {
     }
     running.add(key);
     try {
-      const createdId = await findCreated(engine.db, userPk, claim);
-      if (createdId !== undefined) return await read(createdId);
+      const targetId = await findTarget(engine.db, userPk, claim);
+      if (targetId !== undefined) return await read(targetId);
       try {
-        return await create(claim);
+        return await run(claim);
       } catch (error) {
         if (!engine.isUniqueViolation(error)) throw error;
         // Perhaps another process has claimed the key meanwhile.
-        const otherId = await findCreated(engine.db, userPk, claim);
+        const otherId = await findTarget(engine.db, userPk, claim);
         if (otherId === undefined) throw error;
         return await read(otherId);
       }
@@ -76,8 +77,8 @@ export function createOnceOn(engine: Engine): CreateOnce {
 }
 
 /** The hash of the request contains the key, so that nobody can guess the text of a deleted message by its hash. */
-function claimOf({ key, operation, body }: KeyedRequest): KeyClaim {
-  const fields = Object.entries(body).sort(([a], [b]) => (a < b ? -1 : 1));
+function claimOf({ key, operation, input }: KeyedRequest): KeyClaim {
+  const fields = Object.entries(input).sort(([a], [b]) => (a < b ? -1 : 1));
   return { keyHash: hash(key), requestHash: hash(JSON.stringify([key, operation, fields])) };
 }
 
@@ -86,7 +87,7 @@ function hash(text: string): string {
 }
 
 /** @throws DomainError `idempotency_key_reused` */
-async function findCreated(
+async function findTarget(
   db: Database,
   userPk: number,
   { keyHash, requestHash }: KeyClaim,
@@ -101,14 +102,14 @@ async function findCreated(
     throw new DomainError(
       'idempotency_key_reused',
       'You have used this Idempotency-Key with another body or for another operation. Choose a new key for each request that is not a repetition.',
-      [{ pointer: 'Idempotency-Key', message: 'belongs to another request' }],
+      [{ in: 'header', pointer: 'Idempotency-Key', message: 'belongs to another request' }],
     );
   }
   return row?.created_id;
 }
 
 /**
- * Stores the key of a request in the transaction that creates something. Call it before the quotas are counted, so that
+ * Stores the key of a request in the transaction that creates or changes something. Call it before the quotas are counted, so that
  * a repetition does not exceed them. A unique violation means that another request has claimed the key.
  * @param claim null for a request without a key
  */
@@ -116,7 +117,7 @@ export async function claimKey(
   trx: DatabaseTransaction,
   userPk: number,
   claim: KeyClaim | null,
-  createdId: string,
+  targetId: string,
 ): Promise<void> {
   if (claim === null) return;
   await trx
@@ -125,7 +126,7 @@ export async function claimKey(
       user_pk: userPk,
       key_hash: claim.keyHash,
       request_hash: claim.requestHash,
-      created_id: createdId,
+      created_id: targetId,
       created_at: new Date().toISOString(),
     } satisfies NewRow<'idempotency_keys'>)
     .execute();

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { ProblemCode } from '../../generated/problem-codes.gen.ts';
+import type { InvalidValueCode, ProblemCode } from '../../generated/problem-codes.gen.ts';
 import { DomainError } from '../errors.ts';
 import { countCodePoints, isStorable } from '../text/characters.ts';
 
@@ -28,8 +28,12 @@ export function checkNewPassword(
   { username, email }: { username: string; email: string },
   pointer: string,
 ): void {
-  const passwordError = (code: ProblemCode, detail: string, message: string) =>
-    new DomainError(code, detail, [{ pointer, message }]);
+  const passwordError = (
+    code: ProblemCode,
+    detail: string,
+    message: string,
+    valueCode: InvalidValueCode | ProblemCode = code,
+  ) => new DomainError(code, detail, [{ pointer, code: valueCode, message }]);
 
   const normalized = normalizePassword(password);
   const isValid =
@@ -42,6 +46,7 @@ export function checkNewPassword(
       'password_invalid',
       `A password has ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters of any kind except NUL, in well-formed Unicode.`,
       `must have ${MIN_CODE_POINTS} to ${MAX_CODE_POINTS} characters`,
+      'wrong_length',
     );
   }
   const form = comparisonForm(password);

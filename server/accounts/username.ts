@@ -1,3 +1,4 @@
+import type { InvalidValueCode } from '../../generated/problem-codes.gen.ts';
 import { DomainError } from '../errors.ts';
 import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
 
@@ -63,12 +64,14 @@ const RTL_NAME = new RegExp(
 
 interface Rule {
   isMet: (form: string) => boolean;
+  code: InvalidValueCode;
   detail: string;
   message: string;
 }
 
 const LENGTH: Rule = {
   isMet: (form) => /^.{2,64}$/su.test(form),
+  code: 'wrong_length',
   detail: 'A username has 2 to 64 characters, counted as Unicode code points.',
   message: 'must have 2 to 64 characters',
 };
@@ -76,18 +79,21 @@ const CHARACTER_RULES: readonly Rule[] = [
   LENGTH,
   {
     isMet: (form) => CHARACTERS.test(form),
+    code: 'forbidden_characters',
     detail:
       'A username consists of letters with their marks, digits, ".", "_", "-" and single inner spaces. Invisible characters are not accepted.',
     message: 'must consist of letters, digits, ".", "_", "-" and single inner spaces',
   },
   {
     isMet: (form) => !STACKED_MARKS.test(form.normalize('NFD')),
+    code: 'too_many_marks',
     detail:
       'A username has at most 4 nonspacing marks in a row, and no mark twice in a row. Use fewer marks.',
     message: 'must have at most 4 nonspacing marks in a row, and no mark twice in a row',
   },
   {
     isMet: (form) => ONE_SCRIPT_SET.test(form),
+    code: 'mixed_scripts',
     detail:
       'A username is written in one script that is in use today. Only Latin letters may be combined with Japanese, Chinese or Korean ones.',
     message: 'must be in one script, or in Latin with Japanese, Chinese or Korean',
@@ -97,12 +103,14 @@ const CHARACTER_RULES: readonly Rule[] = [
 const ORDER_RULES: readonly Rule[] = [
   {
     isMet: (form) => !AMBIGUOUS_SIGNS.test(form),
+    code: 'ambiguous_signs',
     detail:
       'A username does not end with ".", "_" or "-", and has none of them twice in a row. Remove the additional ones.',
     message: 'must not end with ".", "_" or "-" or have one of them twice in a row',
   },
   {
     isMet: (form) => !HAS_RTL.test(form) || RTL_NAME.test(form),
+    code: 'mixed_directions',
     detail:
       'A right-to-left username begins with a letter and has digits of one kind only. Otherwise it could look like another name.',
     message:
@@ -122,8 +130,8 @@ export function parseUsername(text: string, { isOld = false } = {}): Username {
   const rules = isOld ? CHARACTER_RULES : [...CHARACTER_RULES, ...ORDER_RULES];
   const brokenRule = rules.find(({ isMet }) => !forms.every(isMet));
   if (brokenRule) {
-    const { detail, message } = brokenRule;
-    throw new DomainError('username_invalid', detail, [{ pointer: '/username', message }]);
+    const { code, detail, message } = brokenRule;
+    throw new DomainError('username_invalid', detail, [{ pointer: '/username', code, message }]);
   }
   const name = text.normalize('NFC');
   return { name, key: usernameKey(name), skeleton: usernameSkeleton(name) };

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { ListMessagesData, MessagePage } from '../../generated/types.gen.ts';
-import { createOnceOn } from '../accounts/idempotency-keys.ts';
+import { writeOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
@@ -10,12 +10,17 @@ import { invalidValues } from '../http/problems.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
 import { limitWaits } from '../http/waits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
-import type { EventPosition } from '../messages/message-order.ts';
+import {
+  areChangesKept,
+  moveReader,
+  type ReaderPosition,
+  readerAt,
+} from '../messages/message-order.ts';
 import { deleteMessage, getMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
 export function messagesHandlers(context: Context) {
   const { engine, rateLimits, followers } = context;
-  const createOnce = createOnceOn(engine);
+  const writeOnce = writeOnceOn(engine);
   const whileWaiting = limitWaits(context);
 
   async function followMessages(
@@ -31,22 +36,32 @@ export function messagesHandlers(context: Context) {
     } = request.query;
     if (cursor !== undefined) {
       throw invalidValues([
-        { pointer: '?cursor', message: 'must not be used together with after' },
+        {
+          in: 'query',
+          pointer: 'cursor',
+          code: 'conflicting',
+          message: 'must not be used together with after',
+        },
       ]);
     }
-    const position = openNewerCursor(context, request, after) as EventPosition;
+    const reader = openNewerCursor(context, request, after) as ReaderPosition;
+    const position = [reader[0], reader[1]] as const;
+    const isComplete = areChangesKept(reader);
+    // A reader who must start again does not wait.
+    const waitMs = isComplete ? wait * 1000 : 0;
     const { caller } = request;
     const read = () =>
-      followers.follow({ caller, spaceId, position, limit, waitMs: wait * 1000 }, (end) =>
+      followers.follow({ caller, spaceId, position, limit, waitMs }, (end) =>
         reply.raw.once('close', end),
       );
-    const events = wait > 0 ? await whileWaiting(request, read) : await read();
+    const events = waitMs > 0 ? await whileWaiting(request, read) : await read();
     return {
       items: events.items,
       next_cursor: null,
-      newer_cursor: sealNewerCursor(context, request, events.newer),
+      newer_cursor: sealNewerCursor(context, request, moveReader(reader, events.newer)),
       changed_items: events.changedItems,
       deleted_message_ids: events.deletedMessageIds,
+      is_complete: isComplete,
     };
   }
 
@@ -54,16 +69,21 @@ export function messagesHandlers(context: Context) {
     listMessages: async (request, reply) => {
       const { space_id, after, wait } = request.query;
       if (after !== undefined) return reply.code(200).send(await followMessages(request, reply));
-      if (wait !== undefined) throw invalidValues([{ pointer: '?wait', message: 'needs after' }]);
+      if (wait !== undefined) {
+        throw invalidValues([
+          { in: 'query', pointer: 'wait', code: 'conflicting', message: 'needs after' },
+        ]);
+      }
       const page = await readPage(context, request, reply, (pageRequest) =>
         listMessages(context, request.caller, space_id, pageRequest),
       );
       return reply.code(200).send({
         items: page.items,
         next_cursor: page.nextCursor,
-        newer_cursor: sealNewerCursor(context, request, page.newer),
+        newer_cursor: sealNewerCursor(context, request, readerAt(page.newer)),
         changed_items: [],
         deleted_message_ids: [],
+        is_complete: true,
       });
     },
 
@@ -75,8 +95,8 @@ export function messagesHandlers(context: Context) {
     sendMessage: async (request, reply) => {
       const { space_id, text } = request.body;
       const caller = callerOf(request);
-      const message = await createOnce(caller.userPk, keyedRequest(request), {
-        create: (claim) =>
+      const message = await writeOnce(caller.userPk, keyedRequest(request), {
+        run: (claim) =>
           withNetworkLimit(rateLimits, 'message', request, () =>
             sendMessage(context, caller, space_id, text, claim),
           ),

@@ -1,18 +1,20 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
-import { createOnceOn } from '../accounts/idempotency-keys.ts';
+import { writeOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { networkKey } from '../http/client-key.ts';
 import {
+  entityTagOf,
+  isInMatch,
   isInNoneMatch,
   sendNotModified,
   setEntityTag,
-  versionsInMatch,
 } from '../http/entity-tags.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
 import { readPageBody } from '../http/pages.ts';
 import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
 import { markRead } from '../messages/read-positions.ts';
+import type { ResourceState } from '../resources.ts';
 import {
   joinSpace,
   leaveSpace,
@@ -33,17 +35,18 @@ import {
 
 export function spacesHandlers(context: Context) {
   const { engine, rateLimits } = context;
-  const createOnce = createOnceOn(engine);
+  const writeOnce = writeOnceOn(engine);
   return {
     createSpace: async (request, reply) => {
       const caller = callerOf(request);
-      const space = await createOnce(caller.userPk, keyedRequest(request), {
-        create: (claim) =>
+      const { state, space } = await writeOnce(caller.userPk, keyedRequest(request), {
+        run: (claim) =>
           withNetworkLimit(rateLimits, 'space', request, () =>
             createSpace(context, caller, request.body, claim),
           ),
         read: (spaceId) => readSpace(context, caller, spaceId),
       });
+      setEntityTag(reply, state);
       return reply.code(201).send(space);
     },
 
@@ -57,10 +60,15 @@ export function spacesHandlers(context: Context) {
 
     updateSpace: async (request, reply) => {
       const { space_id } = request.params;
-      const versions = versionsInMatch(request);
-      const { state, space } = await withNetworkLimit(rateLimits, 'space', request, () =>
-        updateSpace(context, callerOf(request), space_id, request.body, versions),
-      );
+      const caller = callerOf(request);
+      const isExpected = (state: ResourceState) => isInMatch(request, entityTagOf(state));
+      const { state, space } = await writeOnce(caller.userPk, keyedRequest(request), {
+        run: (claim) =>
+          withNetworkLimit(rateLimits, 'space', request, () =>
+            updateSpace(context, caller, space_id, request.body, isExpected, claim),
+          ),
+        read: (spaceId) => readSpace(context, caller, spaceId),
+      });
       setEntityTag(reply, state);
       return reply.code(200).send(space);
     },
@@ -96,7 +104,13 @@ export function spacesHandlers(context: Context) {
             withAdditionalLimit(rateLimits.join, caller.userId, () =>
               withAdditionalLimit(rateLimits.joinFromNetwork, networkKey(request), join),
             );
-      const participation = await withNetworkLimit(rateLimits, 'change', request, attempt);
+      const { state, participation } = await withNetworkLimit(
+        rateLimits,
+        'change',
+        request,
+        attempt,
+      );
+      setEntityTag(reply, state);
       return reply.code(200).send(participation);
     },
 
@@ -115,9 +129,15 @@ export function spacesHandlers(context: Context) {
 
     renewInvitationCode: async (request, reply) => {
       const { space_id } = request.params;
-      const space = await withNetworkLimit(rateLimits, 'change', request, () =>
-        renewInvitationCode(context, callerOf(request), space_id),
-      );
+      const caller = callerOf(request);
+      const { state, space } = await writeOnce(caller.userPk, keyedRequest(request), {
+        run: (claim) =>
+          withNetworkLimit(rateLimits, 'change', request, () =>
+            renewInvitationCode(context, caller, space_id, claim),
+          ),
+        read: (spaceId) => readSpace(context, caller, spaceId),
+      });
+      setEntityTag(reply, state);
       return reply.code(200).send(space);
     },
 

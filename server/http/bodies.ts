@@ -96,7 +96,7 @@ export function bodyTooLarge(): HttpProblem {
 
 function bodyMissing(type: string): HttpProblem {
   return new HttpProblem('invalid_request', `This operation requires a body of type ${type}.`, {
-    pointers: [{ pointer: '', message: 'is missing' }],
+    pointers: [{ pointer: '', code: 'missing', message: 'is missing' }],
   });
 }
 

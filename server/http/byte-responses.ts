@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { entityTagsIn, isInNoneMatch } from './entity-tags.ts';
+import { isInMatch, isInNoneMatch } from './entity-tags.ts';
 import { preconditionFailed, rangeNotSatisfiable } from './problems.ts';
 
 /** The content of a response, and its validators. */
@@ -42,13 +42,13 @@ export function sendBytes(
 }
 
 /** RFC 9110, sections 13.1.1 and 13.1.4. */
-function assertPreconditions({ headers }: FastifyRequest, content: Representation): void {
-  const ifMatch = headers['if-match'];
+function assertPreconditions(request: FastifyRequest, content: Representation): void {
+  const { headers } = request;
   const since = Date.parse(headers['if-unmodified-since'] ?? '');
   const isFailed =
-    ifMatch === undefined
+    headers['if-match'] === undefined
       ? lastModifiedMs(content) > since
-      : ifMatch !== '*' && !entityTagsIn(ifMatch).includes(content.etag);
+      : !isInMatch(request, content.etag);
   if (isFailed) throw preconditionFailed();
 }
 

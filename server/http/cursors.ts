@@ -92,6 +92,6 @@ function invalidCursor(parameter: string): HttpProblem {
       ? 'The cursor does not belong to this list. Follow the Link header of the previous page, or repeat its request with only cursor and limit changed.'
       : `The value of ${parameter} does not belong to this list. Pass the newer_cursor of one of its pages.`;
   return new HttpProblem('invalid_cursor', detail, {
-    pointers: [{ pointer: `?${parameter}`, message: 'is not a cursor of this list' }],
+    pointers: [{ in: 'query', pointer: parameter, message: 'is not a cursor of this list' }],
   });
 }

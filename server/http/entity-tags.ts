@@ -6,39 +6,35 @@ import type { ResourceState } from '../resources.ts';
 // RFC 9110, sections 8.8.3 and 13.1
 
 /** Returns the entity tags in the header If-Match or If-None-Match, with their quotes and `W/`. */
-export function entityTagsIn(list: string): string[] {
-  return list.split(',').map((tag) => tag.trim());
+function entityTagsIn(list: string): string[] {
+  return list.match(/(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g) ?? [];
+}
+
+/** Returns whether If-Match is absent or has an entity tag. A weak entity tag matches none: the comparison is strong. */
+export function isInMatch({ headers }: FastifyRequest, etag: string): boolean {
+  const list = headers['if-match'];
+  return list === undefined || list.trim() === '*' || entityTagsIn(list).includes(etag);
 }
 
 /** Returns whether If-None-Match has an entity tag, whether it is weak or not. */
 export function isInNoneMatch({ headers }: FastifyRequest, etag: string): boolean {
   const list = headers['if-none-match'];
   if (list === undefined) return false;
-  return list === '*' || entityTagsIn(list).some((tag) => tag.replace(/^W\//, '') === etag);
+  return list.trim() === '*' || entityTagsIn(list).some((tag) => tag.replace(/^W\//, '') === etag);
 }
 
-/**
- * Sends the entity tag of a resource, and returns it. It begins with the version of the resource. Caches must send it
- * back with each request.
- */
-export function setEntityTag(reply: FastifyReply, { version, others }: ResourceState): string {
+/** Returns the entity tag of a resource. */
+export function entityTagOf({ version, others }: ResourceState): string {
   // Another version of the contract can describe the same state with other fields.
-  const hash = createHash('sha256').update(JSON.stringify([contractVersion, others]));
-  const etag = `"${version}-${hash.digest('base64url').slice(0, 16)}"`;
+  const hash = createHash('sha256').update(JSON.stringify([contractVersion, version, others]));
+  return `"${version}-${hash.digest('base64url').slice(0, 16)}"`;
+}
+
+/** Sends the entity tag of a resource, and returns it. Caches must send it back with each request. */
+export function setEntityTag(reply: FastifyReply, state: ResourceState): string {
+  const etag = entityTagOf(state);
   reply.headers({ etag, 'cache-control': 'no-cache' });
   return etag;
-}
-
-/**
- * Returns the versions in the entity tags of If-Match, or null if any version matches. A weak entity tag matches none.
- */
-export function versionsInMatch({ headers }: FastifyRequest): number[] | null {
-  const list = headers['if-match'];
-  if (list === undefined || list === '*') return null;
-  return entityTagsIn(list).flatMap((tag) => {
-    const version = /^"(\d+)-[\w-]{16}"$/.exec(tag)?.[1];
-    return version === undefined ? [] : Number(version);
-  });
 }
 
 /** The generated types of replies have no 304. */

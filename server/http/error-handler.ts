@@ -14,6 +14,7 @@ import {
   rangeNotSatisfiable,
   unavailable,
 } from './problems.ts';
+import { RATE_LIMIT_HEADERS } from './rate-limits.ts';
 import { explainValidation } from './validation.ts';
 
 export type ErrorHandler = (
@@ -78,6 +79,7 @@ function sendProblem(
   reply: FastifyReply,
 ): FastifyReply {
   const status = PROBLEM_STATUSES[problem.code];
+  removeUndeclaredLimits(status, request, reply);
   for (const [name, value] of Object.entries(problem.headers)) reply.header(name, value);
   if (status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   if (status === 401) reply.header('www-authenticate', challenge(problem, request));
@@ -87,6 +89,17 @@ function sendProblem(
     .type('application/problem+json')
     .code(status)
     .send(JSON.stringify(document));
+}
+
+/** Removes the headers of a rate limit, unless the contract declares them for this error. */
+function removeUndeclaredLimits(
+  status: number,
+  { routeOptions }: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { operation } = routeOptions.config;
+  if (!operation || operation.responses[status]?.headers?.['RateLimit-Limit']) return;
+  for (const name of RATE_LIMIT_HEADERS) reply.removeHeader(name);
 }
 
 /** Returns the WWW-Authenticate header. It reports an error only for a rejected token (RFC 6750, section 3.1). */

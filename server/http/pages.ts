@@ -114,7 +114,12 @@ function pathOfPage(
   );
   // Like the router, also ends the path at a `#`.
   const [, query] = /^[^?#]*.?(.*)$/s.exec(url) ?? [];
-  const parameters = new URLSearchParams(query);
+  const sent = [...new URLSearchParams(query)];
+  // Unknown parameters have no effect, and encoding them could make the header longer than clients accept.
+  const known = routeOptions.config.operation?.parameters ?? [];
+  const parameters = new URLSearchParams(
+    sent.filter(([name]) => known.some((each) => each.in === 'query' && each.name === name)),
+  );
   parameters.set('cursor', cursor);
   return `${prefix}${path}?${parameters}`;
 }

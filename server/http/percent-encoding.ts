@@ -18,7 +18,7 @@ function malformedPath(): HttpProblem {
 export function malformedQuery(): HttpProblem {
   const message = 'is not valid percent-encoded UTF-8';
   return new HttpProblem('invalid_request', `The query string ${message}.`, {
-    pointers: [{ pointer: '?', message }],
+    pointers: [{ in: 'query', pointer: '', code: 'malformed', message }],
   });
 }
 

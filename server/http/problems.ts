@@ -1,6 +1,10 @@
 import { STATUS_CODES } from 'node:http';
-import { PROBLEM_STATUSES, type ProblemCode } from '../../generated/problem-codes.gen.ts';
-import type { Problem } from '../../generated/types.gen.ts';
+import {
+  type InvalidValueCode,
+  PROBLEM_STATUSES,
+  type ProblemCode,
+} from '../../generated/problem-codes.gen.ts';
+import type { InvalidValue, Problem } from '../../generated/types.gen.ts';
 import type { Pointer } from '../errors.ts';
 
 /** Value of the Retry-After header of 503 responses. */
@@ -31,7 +35,7 @@ export class HttpProblem extends Error {
     super(detail, { cause });
     this.name = 'HttpProblem';
     this.code = code;
-    this.pointers = pointers;
+    this.pointers = pointers.map((each) => ({ code, ...each }));
     this.headers = headers;
   }
 }
@@ -51,9 +55,34 @@ export function problemDocument(
     detail,
     code,
     request_id: requestId,
-    errors: [...pointers],
+    errors: pointers.map((each) => describe(code, each)),
   };
 }
+
+function describe(
+  problemCode: ProblemCode,
+  { in: place, pointer, code = problemCode, message }: Pointer,
+): InvalidValue {
+  return place === undefined
+    ? { in: 'body', pointer, name: null, code, message }
+    : { in: place, pointer: null, name: pointer || null, code, message };
+}
+
+/** The codes of values that break a keyword of their schema. */
+export const KEYWORD_CODES: Readonly<Record<string, InvalidValueCode>> = {
+  required: 'missing',
+  additionalProperties: 'unknown_field',
+  type: 'wrong_type',
+  enum: 'unknown_value',
+  pattern: 'malformed',
+  minLength: 'too_short',
+  maxLength: 'too_long',
+  minItems: 'too_few',
+  maxItems: 'too_many',
+  minProperties: 'too_few',
+  minimum: 'too_small',
+  maximum: 'too_large',
+};
 
 const MAX_REPORTED_ERRORS = 20;
 const MAX_POINTER_LENGTH = 200;
@@ -65,9 +94,9 @@ const MAX_POINTER_LENGTH = 200;
 export function invalidValues(pointers: readonly Pointer[]): HttpProblem {
   const reported = pointers
     .slice(0, MAX_REPORTED_ERRORS)
-    .map(({ pointer, message }) => ({ pointer: shorten(pointer), message }));
+    .map((each) => ({ ...each, pointer: shorten(each.pointer) }));
   const summary = reported
-    .map(({ pointer, message }) => `${nameIn(pointer)} ${message}`)
+    .map(({ pointer, message }) => `${pointer.replace(/^\//, '') || 'the body'} ${message}`)
     .join('; ');
   const detail = `The request is invalid: ${summary}.`;
   return new HttpProblem('invalid_request', detail, { pointers: reported });
@@ -78,16 +107,15 @@ function shorten(pointer: string): string {
   return pointer.length > MAX_POINTER_LENGTH ? `${pointer.slice(0, MAX_POINTER_LENGTH)}…` : pointer;
 }
 
-/** Returns the name of the parameter or field at a pointer. */
-function nameIn(pointer: string): string {
-  return pointer.replace(/^[/?{]|\}$/g, '') || 'the body';
-}
-
 /** @param pointer a JSON pointer to a text that JSON or the database would change, see `findUnstorable` */
 export function unstorableText(pointer: string): HttpProblem {
   return new HttpProblem('invalid_request', 'Text must be valid Unicode without NUL characters.', {
     pointers: [
-      { pointer: shorten(pointer), message: 'contains a NUL character or an unpaired surrogate' },
+      {
+        pointer: shorten(pointer),
+        code: 'forbidden_characters',
+        message: 'contains a NUL character or an unpaired surrogate',
+      },
     ],
   });
 }

@@ -28,8 +28,12 @@ export async function withRateLimit<T>(
 ): Promise<T> {
   if (limit === null) return work();
   const attempt = await limit.beginAttempt(key);
-  setRateLimitHeaders(reply, attempt);
-  return runAttempt(attempt, work);
+  try {
+    return await runAttempt(attempt, work);
+  } finally {
+    // After the work, because its outcome decides whether it counts.
+    setRateLimitHeaders(reply, attempt);
+  }
 }
 
 /**
@@ -81,7 +85,7 @@ export async function withLoginDelay<T>(
 }
 
 async function runAttempt<T>(attempt: Attempt, work: () => Promise<T>): Promise<T> {
-  if (!attempt.isAllowed) throw tooManyRequests(attempt.resetSeconds);
+  if (!attempt.isAllowed) throw tooManyRequests(attempt.retryAfterSeconds);
   let result: T;
   try {
     result = await work();
@@ -141,10 +145,12 @@ export function limitReads(
       const read = limits.count(senderOf(request), weight);
       setRateLimitHeaders(reply, read);
       if (read.isAllowed) done();
-      else setTimeout(done, REJECTION_DELAY_MS, tooManyRequests(read.resetSeconds));
+      else setTimeout(done, REJECTION_DELAY_MS, tooManyRequests(read.retryAfterSeconds));
     },
   ];
 }
+
+export const RATE_LIMIT_HEADERS = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'];
 
 function setRateLimitHeaders(
   reply: FastifyReply,

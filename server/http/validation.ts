@@ -4,7 +4,7 @@ import type { Pointer } from '../errors.ts';
 import { quantity } from '../text/quantity.ts';
 import { escapePointer } from '../text/storable.ts';
 import { isPercentEncodedUtf8, malformedQuery } from './percent-encoding.ts';
-import { type HttpProblem, invalidValues } from './problems.ts';
+import { type HttpProblem, invalidValues, KEYWORD_CODES } from './problems.ts';
 
 /** Values are not coerced: a number is not a valid username. */
 const validator = new Ajv({
@@ -69,15 +69,17 @@ function pointerOf(
   let path = instancePath;
   if (keyword === 'required') path += `/${params.missingProperty}`;
   if (keyword === 'additionalProperties') path += `/${escapePointer(params.additionalProperty)}`;
+  const code = KEYWORD_CODES[keyword] ?? 'malformed';
   const message =
     MESSAGES[keyword]?.(params) ?? parentSchema?.['x-pattern-message'] ?? 'is invalid';
   const name = path.slice(1);
-  if (context === 'querystring') return { pointer: `?${name}`, message };
-  if (context === 'params') return { pointer: `{${name}}`, message };
+  if (context === 'querystring') return { in: 'query', pointer: name, code, message };
+  if (context === 'params') return { in: 'path', pointer: name, code, message };
   if (context === 'headers') {
-    return { pointer: name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()), message };
+    const header = name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase());
+    return { in: 'header', pointer: header, code, message };
   }
-  return { pointer: path, message };
+  return { pointer: path, code, message };
 }
 
 /** One message for each keyword that the schemas of the contract use, except `pattern`, whose schemas have their own. */

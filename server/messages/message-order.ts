@@ -6,8 +6,10 @@ import type { PageRequest } from '../pagination.ts';
 // the clocks of the machines are. So a reader who has seen all events up to a time asks for those after it, and misses
 // none.
 
-/** How long changes are kept. Messages themselves do not expire. */
-const CHANGE_LIFETIME_MS = 7 * 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+
+/** How long changes are kept: seven days after the day in a `ReaderPosition`. Messages themselves do not expire. */
+const CHANGE_LIFETIME_MS = 8 * DAY_MS;
 
 /** Returns the time of a new event in a space. Call it as late as possible, because other senders wait. */
 export async function nextEventTime(
@@ -63,6 +65,36 @@ export function formatTime(milliseconds: number): string {
 
 /** A point between two events of a space: the time of the event before it in milliseconds, and its message id. */
 export type EventPosition = readonly [time: number, messageId: string];
+
+/**
+ * What a reader knows of a space: all events up to a point, and the state of the messages before it on a day, as a
+ * number of days since 1970. Not more precise, so that equal pages have equal cursors. Older cursors have no day.
+ */
+export type ReaderPosition = readonly [time: number, messageId: string, day?: number];
+
+/** Returns the position of a reader who has just read messages. */
+export function readerAt([time, messageId]: EventPosition): Required<ReaderPosition> {
+  return [time, messageId, dayOf(Date.now())];
+}
+
+/** Returns the position of a reader who has just read the events up to another point, or none. */
+export function moveReader(
+  [formerTime, formerId, day = dayOf(formerTime)]: ReaderPosition,
+  [time, messageId]: EventPosition,
+): Required<ReaderPosition> {
+  if (time === formerTime && messageId === formerId) return readerAt([time, messageId]);
+  // There can be more events, so the reader does not know the present state yet.
+  return [time, messageId, Math.max(day, dayOf(time))];
+}
+
+/** Returns whether all changes that a reader does not know are kept. */
+export function areChangesKept([time, , day = dayOf(time)]: ReaderPosition): boolean {
+  return day * DAY_MS >= Date.now() - CHANGE_LIFETIME_MS;
+}
+
+function dayOf(milliseconds: number): number {
+  return Math.floor(milliseconds / DAY_MS);
+}
 
 /** Greater than all message ids, which are ASCII letters, digits, `-` and `_`. */
 const AFTER_ALL_IDS = '~';

@@ -10,10 +10,12 @@ export interface Attempt {
   isAllowed: boolean;
   /** Allowed attempts per period. */
   limit: number;
-  /** Allowed attempts that remain in this period. */
+  /** Allowed attempts that remain in this period. `end` adds those that it takes back. */
   remaining: number;
-  /** Seconds until the next period, or until another attempt may be allowed. */
+  /** Seconds until the whole limit remains. */
   resetSeconds: number;
+  /** Seconds until another attempt may be allowed. */
+  retryAfterSeconds: number;
   /** Must be called once after an allowed attempt. */
   end(outcome: 'success' | 'failure' | 'rejection'): Promise<void>;
 }
@@ -71,27 +73,42 @@ export function createRateLimit(
       if (isAllowed) addPending(hash, 1);
       // Otherwise, rejected attempts would still use up the limit after pending ones have been taken back.
       else await forget(hash, result);
-      return {
+      // The overflow counter allows another attempt before the period of the other one ends.
+      const hasOverflowed = overflowCounter && result.consumedPoints > counter.points;
+      const period = hasOverflowed ? await counter.get(hash) : result;
+      const attempt: Attempt = {
         isAllowed,
         limit: counter.points,
         remaining: result.remainingPoints,
-        resetSeconds: mayBeAllowedSoon ? 1 : Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
+        resetSeconds: toSeconds(period?.msBeforeNext ?? 0),
+        retryAfterSeconds: mayBeAllowedSoon ? 1 : toSeconds(result.msBeforeNext),
         async end(outcome) {
           const isUncounted =
             (outcome === 'rejection' && counts !== 'all') ||
             (outcome === 'success' && counts === 'failures') ||
             (outcome === 'failure' && counts === 'successes');
           try {
-            if (outcome === 'success' && isResetBySuccess) await reset(hash);
+            if (outcome === 'success' && isResetBySuccess) {
+              await reset(hash);
+              Object.assign(attempt, { remaining: counter.points, resetSeconds: 1 });
+            }
             // The next period does not count the attempt.
-            else if (isUncounted && Date.now() < periodEndsAt) await forget(hash, result);
+            else if (isUncounted && Date.now() < periodEndsAt) {
+              await forget(hash, result);
+              attempt.remaining = Math.min(counter.points, attempt.remaining + 1);
+            }
           } finally {
             addPending(hash, -1);
           }
         },
       };
+      return attempt;
     },
   };
+}
+
+function toSeconds(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds / 1000));
 }
 
 async function decrement(counter: RateLimiterAbstract, key: string): Promise<void> {

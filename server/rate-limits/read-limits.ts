@@ -30,8 +30,10 @@ export interface ReadDecision {
   limit: number;
   /** Reads that are allowed immediately. */
   remaining: number;
-  /** Seconds until a full burst is allowed again; if none remain, until the next read. */
+  /** Seconds until a full burst is allowed again. */
   resetSeconds: number;
+  /** Seconds until the next read is allowed. */
+  retryAfterSeconds: number;
 }
 
 export type ReadCounts = (readonly [key: string, reads: number])[];
@@ -126,13 +128,14 @@ function createBuckets(capacity: number, tokensPerMs: number) {
       return bucket;
     },
     describe({ tokens }: Bucket): ReadDecision {
-      const isAllowed = tokens >= 1;
-      const missing = (isAllowed ? capacity : 1) - tokens;
+      const secondsUntil = (wanted: number) =>
+        Math.max(1, Math.ceil((wanted - tokens) / tokensPerMs / 1000));
       return {
-        isAllowed,
+        isAllowed: tokens >= 1,
         limit: capacity,
         remaining: Math.max(0, Math.floor(tokens)),
-        resetSeconds: Math.max(1, Math.ceil(missing / tokensPerMs / 1000)),
+        resetSeconds: secondsUntil(capacity),
+        retryAfterSeconds: secondsUntil(1),
       };
     },
   };

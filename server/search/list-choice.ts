@@ -19,6 +19,6 @@ export function assertOneList({ q, tag, sort, asTyped }: ListChoice): void {
 
 function reject(name: string, message: string): never {
   throw new DomainError('invalid_request', `The request is invalid: ${name} ${message}.`, [
-    { pointer: `?${name}`, message },
+    { in: 'query', pointer: name, code: 'conflicting', message },
   ]);
 }

@@ -4,8 +4,9 @@ import type { Caller } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
+import type { ResourceState } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { callerPk, isVisibleTo, spaceNotFound } from './space-access.ts';
+import { callerPk, type FoundSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
 
 /**
  * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Omits missing spaces
@@ -73,6 +74,25 @@ export async function describeSpaces(
     spaces.set(row.pk, space);
   }
   return spaces;
+}
+
+/** Returns everything that determines the result of `describeSpace`. */
+export function stateOf(
+  avatars: AvatarUrls,
+  space: Omit<FoundSpace, 'pk' | 'visibility' | 'invitationCode' | 'isParticipant'>,
+  caller: Caller | null,
+): ResourceState {
+  return {
+    version: space.version,
+    others: [
+      space.participantCount,
+      space.creatorName,
+      avatars.url(space.creatorAvatar),
+      // Only the creator sees the invitation code.
+      space.creatorPk === caller?.userPk,
+      space.joinedAt,
+    ],
+  };
 }
 
 /**

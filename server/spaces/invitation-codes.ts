@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Space } from '../../generated/types.gen.ts';
+import type { Visibility } from '../../generated/types.gen.ts';
 
 /** Returns a new code for a private space, and null for a public one. */
-export function invitationCodeFor(visibility: Space['visibility']): string | null {
+export function invitationCodeFor(visibility: Visibility): string | null {
   return visibility === 'private' ? newInvitationCode() : null;
 }
 

@@ -10,16 +10,17 @@ import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
-import type { AvatarResources, QuotaResources } from '../resources.ts';
+import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { moveSpace } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { listActiveSpaces, readActivity } from './activity.ts';
-import { describeSpaces } from './describe-spaces.ts';
+import { describeSpaces, stateOf } from './describe-spaces.ts';
 import { findAnySpace, findSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
 
 /**
  * Makes the caller a participant of a space. Does nothing if they already are one.
+ * @returns the participation, and the state of its space
  * @param invitationCode required for a private space
  * @throws DomainError `space_not_found`, also for a private space and a wrong invitation code; `removed_from_space`,
  *   `quota_exceeded`, `too_many_requests`
@@ -29,7 +30,7 @@ export async function joinSpace(
   caller: Caller,
   spaceId: string,
   invitationCode: string | undefined,
-): Promise<Participation> {
+): Promise<{ state: ResourceState; participation: Participation }> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countAction(trx, quotas, caller.userPk, 'change');
@@ -61,7 +62,11 @@ export async function joinSpace(
         .execute();
       await changeParticipantCount(engine, trx, space.pk, 1);
     }
-    return describeParticipation(trx, avatars, caller, space.pk);
+    const joined = await findSpace(trx, caller, spaceId);
+    return {
+      state: stateOf(avatars, joined, caller),
+      participation: await describeParticipation(trx, avatars, caller, space.pk),
+    };
   });
 }
 

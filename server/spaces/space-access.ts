@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Space } from '../../generated/types.gen.ts';
+import type { Visibility } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { lastEventTime } from '../database/last-event.ts';
@@ -10,7 +10,7 @@ import { DomainError } from '../errors.ts';
 export interface FoundSpace {
   pk: number;
   creatorPk: number;
-  visibility: Space['visibility'];
+  visibility: Visibility;
   invitationCode: string | null;
   /** Whether the caller is a participant now. */
   isParticipant: boolean;
@@ -61,7 +61,7 @@ export function isVisibleTo(
 export interface VisibleSpace {
   spaceId: string;
   pk: number;
-  visibility: Space['visibility'];
+  visibility: Visibility;
   lastEventTime: string | null;
 }
 

@@ -1,5 +1,9 @@
-import { DomainError } from '../errors.ts';
-import { CONTROLS_EXCEPT_LINE_FEED, parseLine } from '../text/characters.ts';
+import {
+  CONTROLS_EXCEPT_LINE_FEED,
+  parseLine,
+  rejectControls,
+  rejectDirectionControls,
+} from '../text/characters.ts';
 
 /**
  * Returns a title without surrounding white space.
@@ -15,12 +19,9 @@ export function parseTitle(text: string): string {
  */
 export function parseDescription(text: string): string {
   const description = text.replace(/\r\n?/gu, '\n').trim();
-  if (CONTROLS_EXCEPT_LINE_FEED.test(description)) {
-    throw new DomainError(
-      'invalid_request',
-      'The description contains control characters. The only ones accepted are line breaks.',
-      [{ pointer: '/description', message: 'has control characters' }],
-    );
-  }
+  const [subject, pointer] = ['A description', '/description'];
+  const controls = CONTROLS_EXCEPT_LINE_FEED;
+  rejectControls(description, controls, subject, pointer, ' other than line breaks');
+  rejectDirectionControls(description, subject, pointer);
   return description;
 }

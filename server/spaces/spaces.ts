@@ -13,12 +13,18 @@ import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { indexNewSpace, indexSpaces } from '../search/documents.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { describeSpace } from './describe-spaces.ts';
+import { describeSpace, stateOf } from './describe-spaces.ts';
 import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
 import { type FoundSpace, findOwnSpace, findSpace } from './space-access.ts';
 import { assertParticipationQuota, assertSpaceQuota, assertTagQuota } from './space-quotas.ts';
 import { parseDescription, parseTitle } from './space-text.ts';
-import { addTags, deleteUnusedTags, parseTags, setTags } from './tags.ts';
+import { addTags, deleteUnusedTags, parseTags, setTags, type TagName } from './tags.ts';
+
+/** A space, and the state in which it has been read. */
+export interface SpaceInState {
+  state: ResourceState;
+  space: Space;
+}
 
 /**
  * Creates a space with the caller as its first participant.
@@ -30,7 +36,7 @@ export async function createSpace(
   caller: Caller,
   creation: SpaceCreation,
   claim: KeyClaim | null,
-): Promise<Space> {
+): Promise<SpaceInState> {
   const title = parseTitle(creation.title);
   const description = parseDescription(creation.description);
   const tags = parseTags(creation.tags);
@@ -57,10 +63,10 @@ export async function createSpace(
       .where('pk', '=', caller.userPk)
       .executeTakeFirstOrThrow();
     const row = { ...space, creator_pk: caller.userPk } satisfies NewRow<'spaces'>;
-    const { pk } = await trx
+    const { pk, version } = await trx
       .insertInto('spaces')
       .values(row)
-      .returning('pk')
+      .returning(['pk', 'version'])
       .executeTakeFirstOrThrow();
     await trx
       .insertInto('participations')
@@ -78,11 +84,22 @@ export async function createSpace(
       await indexNewSpace(engine, trx, { pk, ...row, tags: spaceTags });
     }
     // Not read back, because on PostgreSQL that conflicts with other transactions that create spaces.
+    const found = {
+      version,
+      creatorPk: caller.userPk,
+      participantCount: space.participant_count,
+      creatorName: creator.username,
+      creatorAvatar: creator.avatar,
+      joinedAt: space.created_at,
+    };
     return {
-      ...space,
-      creator: summarizeUser(avatars, creator),
-      tags: spaceTags,
-      participation: { joined_at: space.created_at },
+      state: stateOf(avatars, found, caller),
+      space: {
+        ...space,
+        creator: summarizeUser(avatars, creator),
+        tags: spaceTags,
+        participation: { joined_at: space.created_at },
+      },
     };
   });
 }
@@ -95,9 +112,9 @@ export async function readSpace(
   resources: AvatarResources,
   caller: Caller | null,
   spaceId: string,
-): Promise<Space> {
-  const { read } = await locateSpace(resources, caller, spaceId);
-  return read();
+): Promise<SpaceInState> {
+  const { state, read } = await locateSpace(resources, caller, spaceId);
+  return { state, space: await read() };
 }
 
 /**
@@ -117,24 +134,10 @@ export async function locateSpace(
   };
 }
 
-/** Returns everything that determines the result of `describeSpace`. */
-function stateOf(avatars: AvatarUrls, space: FoundSpace, caller: Caller | null): ResourceState {
-  return {
-    version: space.version,
-    others: [
-      space.participantCount,
-      space.creatorName,
-      avatars.url(space.creatorAvatar),
-      // Only the creator sees the invitation code.
-      space.creatorPk === caller?.userPk,
-      space.joinedAt,
-    ],
-  };
-}
-
 /**
- * Changes the given fields of a space that the caller created.
- * @param versions the versions of the space that the caller wants to change; null for any
+ * Changes the given fields of a space that the caller created. Leaves it in its state if none of them differs.
+ * @param isExpected whether the caller wants to change a space in this state
+ * @param claim the idempotency key of the request, if it has one
  * @throws DomainError `space_not_found`, `not_space_creator`, `precondition_failed`, `invalid_request`,
  *   `space_cannot_become_public`, `quota_exceeded`, `too_many_requests`
  */
@@ -143,33 +146,71 @@ export async function updateSpace(
   caller: Caller,
   spaceId: string,
   update: SpaceUpdate,
-  versions: readonly number[] | null,
-): Promise<{ state: ResourceState; space: Space }> {
+  isExpected: (state: ResourceState) => boolean,
+  claim: KeyClaim | null,
+): Promise<SpaceInState> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await claimKey(trx, caller.userPk, claim, spaceId);
     await countAction(trx, quotas, caller.userPk, 'space');
-    const space = await findOwnSpace(trx, caller, spaceId);
-    const { pk } = space;
-    if (versions !== null && !versions.includes(space.version)) {
+    const found = await findOwnSpace(trx, caller, spaceId);
+    const { pk } = found;
+    const state = stateOf(avatars, found, caller);
+    if (!isExpected(state)) {
       throw new DomainError(
         'precondition_failed',
         'The space has been changed since you read it. Read it again, and repeat your change.',
       );
     }
-    await updateRow(trx, space, update);
+    const space = await describeSpace(trx, avatars, pk, caller);
+    const changes = changesOf(space, update);
+    if (Object.keys(changes).length === 0) return { state, space };
+    await updateRow(trx, found, changes);
     let formerTags: number[] = [];
-    if (update.tags) {
-      const tags = parseTags(update.tags);
-      formerTags = await setTags(trx, pk, tags);
+    if (changes.tags) {
+      formerTags = await setTags(trx, pk, changes.tags);
       // An imported account that has more tags can still remove some.
-      if (tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
+      if (changes.tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
     }
     await indexSpaces(engine, trx, [pk]);
     // After `indexSpaces`, because the index referred to the former tags until then.
     await deleteUnusedTags(trx, formerTags);
-    const state = stateOf(avatars, await findOwnSpace(trx, caller, spaceId), caller);
-    return { state, space: await describeSpace(trx, avatars, pk, caller) };
+    return readChanged(trx, avatars, caller, spaceId);
   });
+}
+
+interface SpaceChanges extends Omit<SpaceUpdate, 'tags'> {
+  tags?: TagName[];
+}
+
+/**
+ * Returns the fields in which an update differs from a space.
+ * @throws DomainError `invalid_request`
+ */
+function changesOf(space: Space, update: SpaceUpdate): SpaceChanges {
+  const changes: SpaceChanges = {};
+  if (update.title !== undefined) changes.title = parseTitle(update.title);
+  if (update.description !== undefined) changes.description = parseDescription(update.description);
+  if (update.visibility !== undefined) changes.visibility = update.visibility;
+  for (const field of ['title', 'description', 'visibility'] as const) {
+    if (changes[field] === space[field]) delete changes[field];
+  }
+  const tags = update.tags && parseTags(update.tags);
+  const isSame = (tag: TagName, i: number) => tag.name === space.tags[i]?.tag_name;
+  if (tags && !(tags.length === space.tags.length && tags.every(isSame))) changes.tags = tags;
+  return changes;
+}
+
+/** Reads a space that the transaction has changed. */
+async function readChanged(
+  trx: Database,
+  avatars: AvatarUrls,
+  caller: Caller,
+  spaceId: string,
+): Promise<SpaceInState> {
+  const found = await findOwnSpace(trx, caller, spaceId);
+  const space = await describeSpace(trx, avatars, found.pk, caller);
+  return { state: stateOf(avatars, found, caller), space };
 }
 
 const nextVersion = sql<number>`version + 1`;
@@ -177,25 +218,14 @@ const nextVersion = sql<number>`version + 1`;
 async function updateRow(
   trx: Database,
   space: FoundSpace,
-  { title, description, visibility }: SpaceUpdate,
+  { tags: _, ...changes }: SpaceChanges,
 ): Promise<void> {
-  const changes: {
-    title?: string;
-    description?: string;
-    visibility?: Space['visibility'];
-    invitation_code?: string | null;
-  } = {};
-  if (title !== undefined) changes.title = parseTitle(title);
-  if (description !== undefined) changes.description = parseDescription(description);
-  // A space that stays private keeps its invitation code.
-  if (visibility !== undefined && visibility !== space.visibility) {
-    if (visibility === 'public') await assertPublishable(trx, space);
-    changes.visibility = visibility;
-    changes.invitation_code = invitationCodeFor(visibility);
-  }
+  const { visibility } = changes;
+  if (visibility === 'public') await assertPublishable(trx, space);
+  const code = visibility && { invitation_code: invitationCodeFor(visibility) };
   await trx
     .updateTable('spaces')
-    .set({ ...changes, version: nextVersion })
+    .set({ ...changes, ...code, version: nextVersion })
     .where('pk', '=', space.pk)
     .execute();
 }
@@ -222,15 +252,18 @@ async function assertPublishable(trx: Database, { pk, creatorPk }: FoundSpace): 
 
 /**
  * Replaces the invitation code of a private space that the caller created.
+ * @param claim the idempotency key of the request, if it has one
  * @throws DomainError `space_not_found`, `not_space_creator`, `space_is_public`, `too_many_requests`
  */
 export async function renewInvitationCode(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
   spaceId: string,
-): Promise<Space> {
+  claim: KeyClaim | null,
+): Promise<SpaceInState> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
+    await claimKey(trx, caller.userPk, claim, spaceId);
     await countAction(trx, quotas, caller.userPk, 'change');
     const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
     if (visibility === 'public') {
@@ -244,6 +277,6 @@ export async function renewInvitationCode(
       .set({ invitation_code: newInvitationCode(), version: nextVersion })
       .where('pk', '=', pk)
       .execute();
-    return describeSpace(trx, avatars, pk, caller);
+    return readChanged(trx, avatars, caller, spaceId);
   });
 }

@@ -2,7 +2,7 @@ import type { Tag } from '../../generated/types.gen.ts';
 import type { Database } from '../database/engine.ts';
 import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
-import { CONTROLS } from '../text/characters.ts';
+import { CONTROLS, rejectControls, rejectDirectionControls } from '../text/characters.ts';
 import { tagKey } from '../text/words/fold.ts';
 
 /** A tag in its creator's spelling, with the key that identifies it. */
@@ -20,13 +20,14 @@ export function parseTags(names: readonly string[]): TagName[] {
   for (const [i, text] of names.entries()) {
     const name = text.replace(/^[\s#]+|\s+$/gu, '').replace(/\s+/gu, ' ');
     const key = tagKey(name);
-    if (key === '' || CONTROLS.test(name)) {
-      throw new DomainError(
-        'invalid_request',
-        'A tag has at least one character besides #. Control characters are not accepted.',
-        [{ pointer: `/tags/${i}`, message: 'is empty or has control characters' }],
-      );
+    const pointer = `/tags/${i}`;
+    if (key === '') {
+      throw new DomainError('invalid_request', 'A tag has at least one character besides #.', [
+        { pointer, code: 'blank', message: 'is empty' },
+      ]);
     }
+    rejectControls(name, CONTROLS, 'A tag', pointer);
+    rejectDirectionControls(name, 'A tag', pointer);
     if (!tags.has(key)) tags.set(key, { name, key });
   }
   return [...tags.values()];

@@ -5,7 +5,7 @@ import { startApp } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
-import { createSpace, joinSpace, leaveSpace } from '../support/spaces.ts';
+import { createSpace, joinSpace, leaveSpace, spaceCreation } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 
 const app = useApp();
@@ -125,6 +125,24 @@ describe('getSpace with If-None-Match', () => {
   });
 });
 
+test('each operation that returns a space returns the ETag of getSpace', async () => {
+  const created = await api.createSpace({ client: ann.client, body: spaceCreation() });
+  space = created.data as Space;
+  expect(created.response?.headers.get('etag')).toBe(await etagOf(ann));
+  const path = { space_id: space.space_id };
+  const updated = await api.updateSpace({
+    client: ann.client,
+    path,
+    body: { visibility: 'private' },
+  });
+  expect(updated.response?.headers.get('etag')).toBe(await etagOf(ann));
+  const renewed = await api.renewInvitationCode({ client: ann.client, path });
+  expect(renewed.response?.headers.get('etag')).toBe(await etagOf(ann));
+  const body = { invitation_code: renewed.data?.invitation_code ?? '' };
+  const joined = await api.joinSpace({ client: ben.client, path, body });
+  expect(joined.response?.headers.get('etag')).toBe(await etagOf(ben));
+});
+
 describe('updateSpace with If-Match', () => {
   test('updates a space that has not been changed, and returns its new ETag', async () => {
     const { response } = await update(ann, { title: 'Coffee' }, await etagOf(ann));
@@ -148,16 +166,36 @@ describe('updateSpace with If-Match', () => {
     expect(statuses.sort()).toEqual([200, 412, 412, 412, 412]);
   });
 
-  test('ignores changes of participants and of the creator', async () => {
-    const etag = await etagOf();
+  test('rejects the ETag of another representation of the same version', async () => {
+    const etag = await etagOf(ann);
+    const version = Number(/\d+/.exec(etag)?.[0]);
+    const others = [
+      etag.replace(/-.*"/, '-AAAAAAAAAAAAAAAA"'),
+      `"0${etag.slice(1)}`,
+      `"${version}"`,
+    ];
+    for (const value of [...others, await etagOf()]) {
+      expect(await getError(update(ann, { title: 'Coffee' }, value))).toBe(
+        '412 precondition_failed',
+      );
+    }
     await joinSpace(ben, space);
-    await uploadAvatar(ann);
-    expect((await update(ann, { title: 'Coffee' }, etag)).response?.status).toBe(200);
+    expect(await getError(update(ann, { title: 'Coffee' }, etag))).toBe('412 precondition_failed');
+  });
+
+  test.each([
+    ['the same values', { title: ' Tea ', tags: ['#green'] }],
+    ['the same visibility', { visibility: 'public' as const }],
+  ])('leaves the ETag unchanged if the update has %s', async (_values, body) => {
+    const etag = await etagOf(ann);
+    const { response } = await update(ann, body, etag);
+    expect(response?.headers.get('etag')).toBe(etag);
+    expect(await etagOf(ann)).toBe(etag);
   });
 
   test('accepts one of several ETags, or any with an asterisk', async () => {
     const etag = await etagOf(ann);
-    for (const value of [`"other", ${etag}`, '*']) {
+    for (const value of [`"a,b",${etag}`, ' * ']) {
       expect((await update(ann, { title: 'Coffee' }, value)).response?.status).toBe(200);
     }
   });

@@ -71,7 +71,7 @@ describe('A cursor', () => {
     expect(status).toBe(400);
     expect(body).toMatchObject({
       code: 'invalid_cursor',
-      errors: [{ pointer: '?cursor', message: 'is not a cursor of this list' }],
+      errors: [{ in: 'query', name: 'cursor', code: 'invalid_cursor' }],
     });
   };
 
@@ -144,7 +144,10 @@ describe('A cursor', () => {
       const { status, body } = await read(list, `${paths[list]}&${parameters}`);
       expect(status).toBe(400);
       // Any other string that is not a cursor of this list has the code `invalid_cursor`.
-      expect(body).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '?cursor' }] });
+      expect(body).toMatchObject({
+        code: 'invalid_request',
+        errors: [{ in: 'query', name: 'cursor' }],
+      });
     }
   });
 });

@@ -5,6 +5,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, MessagePage, Space } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { transact } from '../../server/database/transaction.ts';
+import { deleteExpiredChanges } from '../../server/messages/message-order.ts';
 import { removeMessage } from '../../server/messages/messages.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
@@ -89,6 +90,7 @@ describe('listMessages with after', () => {
       newer_cursor,
       changed_items: [],
       deleted_message_ids: [],
+      is_complete: true,
     });
     for (const text of ['1', '2', '3', '4', '5']) await sendMessage(ben, space, text);
     const pages: string[][] = [];
@@ -109,6 +111,32 @@ describe('listMessages with after', () => {
     expect(texts((await read(ann, { after: second?.newer_cursor as string })).items)).toEqual([
       '3',
     ]);
+  });
+
+  test('says whether changes can be missing, and starts again from there', async () => {
+    const message = await sendMessage(ann, space, 'kept');
+    await sendMessage(ann, space, 'deleted');
+    const after = await newest();
+    const { engine } = app.context;
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 7 * 86_400_000 });
+    try {
+      await appreciate(ben, message);
+      await deleteExpiredChanges(engine.db);
+      expect(await read(ann, { after })).toMatchObject({
+        changed_items: [{ appreciation_count: 1 }],
+        is_complete: true,
+      });
+      vi.setSystemTime(Date.now() + 9 * 86_400_000);
+      await deleteExpiredChanges(engine.db);
+      const startedAt = performance.now();
+      const page = await read(ann, { after, wait: 25 });
+      expect(performance.now() - startedAt).toBeLessThan(10_000);
+      expect(page).toMatchObject({ items: [], changed_items: [], is_complete: false });
+      const next = { after: page.newer_cursor, wait: 1 };
+      expect(await read(ann, next)).toMatchObject({ is_complete: true });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('returns deleted messages, and messages with another appreciation count', async () => {
@@ -190,14 +218,14 @@ describe('listMessages with after', () => {
   );
 
   test.each([
-    ['wait=1', '?wait'],
-    ['wait=26&after=AAAA', '?wait'],
-    ['after=AAAA', '?after'],
-    ['after=AAAA&cursor=AAAA', '?cursor'],
-  ])('rejects %s', async (query, pointer) => {
+    ['wait=1', 'wait'],
+    ['wait=26&after=AAAA', 'wait'],
+    ['after=AAAA', 'after'],
+    ['after=AAAA&cursor=AAAA', 'cursor'],
+  ])('rejects %s', async (query, name) => {
     const response = await app.fetch(`/api/messages?space_id=${space.space_id}&${query}`);
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ errors: [{ pointer }] });
+    expect(await response.json()).toMatchObject({ errors: [{ in: 'query', name }] });
   });
 
   test('rejects the cursors of other spaces, and those of older messages', async () => {
@@ -207,7 +235,10 @@ describe('listMessages with after', () => {
     for (const after of [await newest(ann, other), next_cursor as string]) {
       const query = { space_id: space.space_id, after };
       const { error } = await api.listMessages({ client: ann.client, query });
-      expect(error).toMatchObject({ code: 'invalid_cursor', errors: [{ pointer: '?after' }] });
+      expect(error).toMatchObject({
+        code: 'invalid_cursor',
+        errors: [{ in: 'query', name: 'after' }],
+      });
     }
   });
 });

@@ -94,14 +94,13 @@ describe('with a working database', () => {
   );
   test.each(idParameters)('$operationId rejects a malformed $name', async (parameter) => {
     const { operation, name, place } = parameter;
-    const pointer = place === 'path' ? `{${name}}` : `?${name}`;
     for (const id of ['a'.repeat(65), 'no id', "'--", 'a\0']) {
       const { url, init } = exampleRequest(operation, { [name]: id });
       const headers = { ...(init.headers as Record<string, string>), ...caller.headers };
       const response = await app.fetch(url, { ...init, headers });
       expect(response.status).toBe(400);
       const problem = await response.json();
-      expect(problem).toMatchObject({ code: 'invalid_request', errors: [{ pointer }] });
+      expect(problem).toMatchObject({ code: 'invalid_request', errors: [{ in: place, name }] });
     }
   });
 
@@ -364,6 +363,20 @@ describe('with a failing database', () => {
       });
     }
   });
+});
+
+test('errors have the headers of a rate limit only if the contract declares them', async () => {
+  await using limited = await startApp({ RATE_LIMITS: 'on' });
+  const names = async (path: string, init?: RequestInit) => {
+    const { status, headers } = await limited.fetch(path, init);
+    return [status, headers.has('ratelimit-limit')];
+  };
+  expect(await names('/api/tags')).toEqual([200, true]);
+  expect(await names('/api/tags?limit=0')).toEqual([400, false]);
+  expect(await names('/api/spaces/unknown')).toEqual([404, false]);
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ email: 'nobody@example.org', password: 'wrong password' });
+  expect(await names('/api/auth/login', { method: 'POST', headers, body })).toEqual([401, true]);
 });
 
 describe('with a limit of reads', () => {

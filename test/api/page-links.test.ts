@@ -43,6 +43,13 @@ describe('The link to the next page', () => {
     );
   });
 
+  test('repeats only the parameters of the operation', async () => {
+    const unknown = `${'%3C'.repeat(2_000)}=1&utm_source=mail`;
+    const link = await get(`${searchPath('zigzag', 1)}&${unknown}&as_typed=true`);
+    const { searchParams } = new URL(link.next ?? '', app.url);
+    expect([...searchParams.keys()].sort()).toEqual(['as_typed', 'cursor', 'limit', 'q']);
+  });
+
   test('contains the path prefix that a proxy removes', async () => {
     await using behind = await startApp({ PUBLIC_URL: 'https://example.org/rooms/' });
     const user = await behind.register('behind');

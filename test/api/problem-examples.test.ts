@@ -319,7 +319,18 @@ const requests: Record<string, () => Promise<Response>> = {
       { title: 'Tea' },
       { ...ada.headers, 'if-match': '"0-AAAAAAAAAAAAAAAA"' },
     ),
-  'renewInvitationCode 409': () =>
+  'updateSpace 409 idempotency_key_in_use': () =>
+    sendTwice((headers) =>
+      sendJson('PATCH', `/api/spaces/${space.space_id}`, { title: 'Tea' }, headers),
+    ),
+  'renewInvitationCode 409 idempotency_key_in_use': () =>
+    sendTwice((headers) =>
+      app.fetch(`/api/spaces/${privateSpace.space_id}/invitation-code`, {
+        method: 'POST',
+        headers,
+      }),
+    ),
+  'renewInvitationCode 409 space_is_public': () =>
     app.fetch(`/api/spaces/${space.space_id}/invitation-code`, {
       method: 'POST',
       headers: ada.headers,

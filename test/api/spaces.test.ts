@@ -156,6 +156,10 @@ describe('createSpace', () => {
     ['a tag that consists of #', 'tags/2', ['one', 'two', ' # ']],
     ['an invisible tag', 'tags/0', ['\u200B']],
     ['a control character in a tag', 'tags/1', ['one', 'two\x7F']],
+    ['a right-to-left override in the title', 'title', 'abc\u202Egnp.exe'],
+    ['an isolate in the title', 'title', 'abc\u2067'],
+    ['an embedding in the description', 'description', 'abc\u202B'],
+    ['an override in a tag', 'tags/0', ['abc\u202D']],
   ])('rejects %s', async (_, pointer, value) => {
     const count = (await listParticipations(ann)).length;
     const field = pointer.split('/')[0] as string;
@@ -180,7 +184,7 @@ describe('getSpace of a public space', () => {
       await updateSpace(ann, path, { title: name, tags: [name] });
     });
     const context = { ...app.context, engine: { ...engine, db } };
-    const { title, tags } = await readSpace(context, null, path.space_id);
+    const { title, tags } = (await readSpace(context, null, path.space_id)).space;
     expect(updates).toBeGreaterThan(0);
     expect(tags).toMatchObject([{ tag_name: title }]);
   });

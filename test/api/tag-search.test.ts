@@ -83,7 +83,7 @@ describe('A tag', () => {
     ['the words of a title', 'tags'],
     ['a typing error', 'under teh sea'],
     ['300 characters', 'a'.repeat(300)],
-    ['3,000 characters', 'a'.repeat(3000)],
+    ['1,024 code points, percent-encoded in 12,288 bytes', '🫖'.repeat(1024)],
     ['a wildcard', '%'],
     ['a number', '1'],
     ['NUL', '\0'],

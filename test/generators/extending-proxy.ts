@@ -1,11 +1,31 @@
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { contract } from '../../server/contract.ts';
 import { type HttpServer, startHttpServer } from '../support/http-server.ts';
 
-/** A server in front of another one that adds an unknown field to every object in its JSON responses. */
+/**
+ * A server in front of another one. Its JSON responses are those of a later version: every object has an unknown field,
+ * and every open enum an unknown value.
+ */
 export interface ExtendingProxy extends HttpServer {
   /** Number of objects extended since the start, by media type. */
   extended: Map<string, number>;
+}
+
+/** A value that no open enum lists. */
+export const ADDED_VALUE = 'added_later';
+
+/** The open enums of each schema, with all of its fields, by which its objects are found. */
+const openEnums = Object.values(contract.components.schemas).flatMap(({ properties = {} }) => {
+  const names = Object.keys(properties).filter((name) => properties[name]?.['x-extensible-enum']);
+  return names.length === 0 ? [] : { names, fields: Object.keys(properties) };
+});
+
+function addValues(object: object): object {
+  const names = openEnums
+    .filter(({ fields }) => fields.every((field) => field in object))
+    .flatMap((each) => each.names);
+  return Object.fromEntries(names.map((name) => [name, ADDED_VALUE]));
 }
 
 /** A value that a client can only ignore: nested, and of several types. */
@@ -41,7 +61,7 @@ function forward(
         if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
         if (value === ADDED_FIELD.added_later) return value;
         extended.set(mediaType, (extended.get(mediaType) ?? 0) + 1);
-        return { ...value, ...ADDED_FIELD };
+        return { ...value, ...addValues(value), ...ADDED_FIELD };
       });
       body = Buffer.from(text);
     }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArguments } from '../support/arguments.ts';
 import { avatarFile } from '../support/avatar.ts';
 import type { Server } from '../support/server.ts';
-import { type ExtendingProxy, startExtendingProxy } from './extending-proxy.ts';
+import { ADDED_VALUE, type ExtendingProxy, startExtendingProxy } from './extending-proxy.ts';
 import { cacheFolder, findProblemWith, type Generator, openWorkspace } from './generator.ts';
 import { generators, shortSet } from './generators.ts';
 import { startSeededServer } from './server.ts';
@@ -15,7 +15,8 @@ const USAGE = `Generates clients from openapi.yaml, compiles them and uses each 
   npm run clients -- --all            all generators
   npm run clients -- NAME…            the named generators
 
-Each journey runs twice: against the server, and against a server that adds unknown fields to its responses.
+Each journey runs twice: against the server, and against a server that adds unknown fields and values
+to its responses.
 The exit code is 1 if a client does not compile or a journey fails. Generators whose toolchain is missing are skipped.
 
 Generators: ${Object.keys(generators).join(', ')}
@@ -74,18 +75,24 @@ async function check(
   proxy: ExtendingProxy,
 ): Promise<Outcome> {
   const workspace = await openWorkspace(generator);
-  const runJourney = (url: string) =>
-    workspace.run(generator.journey, { SERVER_URL: url, RUN: newWord(), AVATAR_FILE: avatar });
+  const runJourney = (url: string, [VISIBILITY, TOKEN_TYPE]: readonly [string, string]) =>
+    workspace.run(generator.journey, {
+      SERVER_URL: url,
+      RUN: newWord(),
+      AVATAR_FILE: avatar,
+      VISIBILITY,
+      TOKEN_TYPE,
+    });
   const steps: [string, () => Promise<unknown>][] = [
     ['install', () => generator.install(workspace)],
     ['generate', () => workspace.run(generator.command)],
     ['compile', () => generator.compile(workspace)],
-    ['journey', () => runJourney(server.url)],
+    ['journey', () => runJourney(server.url, ['public', 'Bearer'])],
     [
-      'journey with unknown fields',
+      'journey with unknown fields and values',
       async () => {
         proxy.extended.clear();
-        await runJourney(proxy.url);
+        await runJourney(proxy.url, [ADDED_VALUE, ADDED_VALUE]);
         for (const type of ['application/json', 'application/problem+json']) {
           if (!proxy.extended.has(type)) throw new Error(`The journey received no ${type}.`);
         }

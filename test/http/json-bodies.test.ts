@@ -78,7 +78,7 @@ describe.each(operationsWithJson)('the JSON body of $operationId', (operation) =
       const { status, problem } = await send();
       expect(problem).toMatchObject({
         status: 400,
-        errors: [{ pointer: '', message: 'is missing' }],
+        errors: [{ in: 'body', pointer: '', code: 'missing', message: 'is missing' }],
       });
       expect(status).toBe(400);
     });
@@ -143,7 +143,7 @@ describe.each(operationsWithJson)('the JSON body of $operationId', (operation) =
     if (schema.required?.includes(name)) {
       test('is required', async () => {
         const { problem } = await send(JSON.stringify({ ...example, [name]: undefined }));
-        const errors = [{ pointer: `/${name}`, message: 'is missing' }];
+        const errors = [{ pointer: `/${name}`, code: 'missing' }];
         expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors });
       });
     }
@@ -190,7 +190,13 @@ test('escapes the name of an unknown field in its JSON pointer', async () => {
     body: JSON.stringify({ email: 'a@example.com', password: 'marmalade on toast', 'a/b~c': 1 }),
   });
   expect((await response.json()).errors).toEqual([
-    { pointer: '/a~1b~0c', message: 'is not a known field' },
+    {
+      in: 'body',
+      pointer: '/a~1b~0c',
+      name: null,
+      code: 'unknown_field',
+      message: 'is not a known field',
+    },
   ]);
 });
 

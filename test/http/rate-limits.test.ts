@@ -5,7 +5,14 @@ import { withAdditionalLimit } from '../../server/http/rate-limits.ts';
 import type { Attempt, RateLimit } from '../../server/rate-limits/rate-limit.ts';
 
 const limitWith = (end: Attempt['end']): RateLimit => ({
-  beginAttempt: async () => ({ isAllowed: true, limit: 1, remaining: 0, resetSeconds: 1, end }),
+  beginAttempt: async () => ({
+    isAllowed: true,
+    limit: 1,
+    remaining: 0,
+    resetSeconds: 1,
+    retryAfterSeconds: 1,
+    end,
+  }),
 });
 
 const outage = new Error('Connection terminated');

@@ -249,7 +249,7 @@ describe('importRecords', () => {
       { ...bread, space_id: 's', creator_id: 'x' },
       /creator_id x is not known/,
     ],
-    ['a blank title', { ...bread, space_id: 's', title: ' ' }, /not blank/],
+    ['a blank title', { ...bread, space_id: 's', title: ' ' }, /not be blank/],
     [
       'an invitation code that can be guessed',
       { ...bread, space_id: 's', visibility: 'private', invitation_code: 'a'.repeat(21) },

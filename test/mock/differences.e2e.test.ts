@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ProblemCode } from '../../generated/problem-codes.gen.ts';
+import type { InvalidValue } from '../../generated/types.gen.ts';
 import { type Mock, startMock } from '../../mock/server.ts';
 import { type Operation, operations } from '../../server/contract.ts';
 import { validatedFetch } from '../support/contract.ts';
@@ -42,14 +43,16 @@ interface Result {
 async function send(url: string, init?: RequestInit): Promise<Result> {
   const response = await validatedFetch(url, init);
   const { code, errors = [] } = response.ok ? {} : await response.json();
-  const pointers: string[] = errors.map((error: { pointer: string }) => error.pointer);
+  const pointers: string[] = errors.map(
+    ({ in: place, pointer, name, code }: InvalidValue) => `${place} ${pointer ?? name} ${code}`,
+  );
   return {
     status: response.status,
     type: response.headers.get('content-type'),
     // The mock reports a missing avatar like any missing field.
     code: code === 'avatar_missing' ? 'invalid_request' : code,
     // For malformed JSON, only the mock points at the whole body.
-    pointers: pointers.filter((pointer) => pointer !== '').sort(),
+    pointers: pointers.filter((pointer) => !pointer.startsWith('body  ')).sort(),
   };
 }
 

@@ -95,10 +95,16 @@ describe('The mock server', () => {
       body: '{"username":"a"}',
     });
     expect(status).toBe(400);
+    const inBody = { in: 'body', name: null };
     expect(body.errors).toEqual([
-      { pointer: '/email', message: 'is missing' },
-      { pointer: '/password', message: 'is missing' },
-      { pointer: '/username', message: expect.stringContaining('must') },
+      { pointer: '/email', code: 'missing', message: 'is missing', ...inBody },
+      { pointer: '/password', code: 'missing', message: 'is missing', ...inBody },
+      {
+        pointer: '/username',
+        code: 'too_short',
+        message: expect.stringContaining('must'),
+        ...inBody,
+      },
     ]);
     const unknownField = await request('/api/profile/bio', {
       method: 'PUT',
@@ -106,12 +112,17 @@ describe('The mock server', () => {
       body: '{"bio":"","a/b~c":1}',
     });
     expect(unknownField.body.errors).toEqual([
-      { pointer: '/a~1b~0c', message: 'is not a known field' },
+      {
+        pointer: '/a~1b~0c',
+        code: 'unknown_field',
+        message: 'is not a known field',
+        ...inBody,
+      },
     ]);
     const search = await request('/api/spaces/search?limit=0');
-    expect(search.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
-      '?limit',
-      '?q',
+    expect(search.body.errors.map((error: { name: string }) => error.name).sort()).toEqual([
+      'limit',
+      'q',
     ]);
   });
 

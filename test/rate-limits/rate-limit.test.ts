@@ -31,7 +31,11 @@ test('Rejects for a second if only pending attempts exceed a limit of failures',
   const limit = createRateLimit({ counter, counts: 'failures' }, (key) => key);
   const pending = [];
   for (let i = 0; i < 3; i += 1) pending.push(await limit.beginAttempt('ada'));
-  expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: false, resetSeconds: 1 });
+  expect(await limit.beginAttempt('ada')).toMatchObject({
+    isAllowed: false,
+    resetSeconds: 60,
+    retryAfterSeconds: 1,
+  });
   for (const attempt of pending) await attempt.end('success');
   expect(await limit.beginAttempt('ada')).toMatchObject({ isAllowed: true });
 });

@@ -44,16 +44,22 @@ describe('Limits of public reads', () => {
     expect(reads.filter((allowed) => allowed < 7)).toEqual([]);
   });
 
-  test('report what is left, and when the next read is allowed', () => {
+  test('report what is left, and when the next read and a full burst are allowed', () => {
     const limits = open(60);
     expect(limits.count(ipv4)).toEqual({
       isAllowed: true,
       limit: 10,
       remaining: 9,
       resetSeconds: 1,
+      retryAfterSeconds: 1,
     });
     send(limits, 9);
-    expect(limits.count(ipv4)).toMatchObject({ isAllowed: false, remaining: 0, resetSeconds: 1 });
+    expect(limits.count(ipv4)).toMatchObject({
+      isAllowed: false,
+      remaining: 0,
+      resetSeconds: 10,
+      retryAfterSeconds: 1,
+    });
   });
 
   test('count each client separately', () => {

@@ -254,7 +254,7 @@ describe('as_typed', () => {
       expect(response.status).toBe(400);
       expect(await response.json()).toMatchObject({
         code: 'invalid_request',
-        errors: [{ pointer: '?as_typed', message: expect.any(String) }],
+        errors: [{ in: 'query', name: 'as_typed', code: 'conflicting' }],
       });
     },
   );

@@ -110,7 +110,7 @@ describe('q', () => {
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
       code: 'invalid_request',
-      errors: [{ pointer: '?q', message }],
+      errors: [{ in: 'query', name: 'q', message }],
     });
   });
 
@@ -207,7 +207,7 @@ describe('limit', () => {
       const response = await app.fetch(`${path}limit=${limit}`);
       expect(response.status).toBe(400);
       const { errors } = (await response.json()) as Problem;
-      expect(new Set(errors.map(({ pointer }) => pointer))).toEqual(new Set(['?limit']));
+      expect(new Set(errors.map(({ name }) => name))).toEqual(new Set(['limit']));
     });
 
     test('rejects 400 digits', async () => {

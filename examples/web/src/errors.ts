@@ -47,7 +47,7 @@ export function fieldErrorsOf(error: unknown): Record<string, string> {
   return Object.fromEntries(
     errors.map(({ pointer, message }) => [
       // A JSON Pointer into the body, such as /username or /tags/0.
-      pointer.split('/')[1] ?? '',
+      pointer?.split('/')[1] ?? '',
       code === 'invalid_request' ? message : detail,
     ]),
   );

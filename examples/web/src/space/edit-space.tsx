@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { getSpace, type Space } from 'space-service';
+import { getSpace, type Space, updateSpace } from 'space-service';
 import { updateSpaceMutation } from 'space-service/tanstack-react-query';
 import { codeOf } from '../errors.ts';
 import { DialogButton } from '../ui/dialog.tsx';
@@ -32,6 +32,21 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
   });
   const update = useMutation({
     ...updateSpaceMutation(),
+    mutationFn: async (variables) => {
+      const send = async (etag: string | undefined) => {
+        const headers = { 'If-Match': etag };
+        return (await updateSpace({ ...variables, headers, throwOnError: true })).data;
+      };
+      try {
+        return await send(data?.etag);
+      } catch (failure) {
+        if (codeOf(failure) !== 'precondition_failed' || !data) throw failure;
+        // New participants also change the ETag. Saves the form anyway if nobody has changed its fields.
+        const { data: space, response } = await getSpace({ path, throwOnError: true });
+        if (contentOf(space) !== contentOf(data.space)) throw failure;
+        return send(response.headers.get('ETag') ?? undefined);
+      }
+    },
     onSuccess: () => {
       onClose();
       showNotice('The space has been changed.');
@@ -39,7 +54,6 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
   });
   if (error) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!data) return <p role="status">Loading …</p>;
-  const headers = { 'If-Match': data.etag };
   const loadAgain = () => {
     update.reset();
     void refetch();
@@ -49,7 +63,7 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
       key={data.etag}
       mutation={update}
       submit="Save space"
-      variables={(fields) => ({ path, headers, body: updateOf(fields, data.space) })}
+      variables={(fields) => ({ path, body: updateOf(fields, data.space) })}
       cancel={
         <button type="button" className="secondary" onClick={onClose}>
           Cancel
@@ -66,4 +80,9 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
       <SpaceFields space={data.space} />
     </Form>
   );
+}
+
+/** Returns the fields of the form as one text, to compare them. */
+function contentOf({ title, description, visibility, tags }: Space): string {
+  return JSON.stringify([title, description, visibility, tags.map(({ tag_name }) => tag_name)]);
 }

@@ -16,6 +16,14 @@ export const createSpace: typeof sdk.createSpace = (options) =>
 export const sendMessage: typeof sdk.sendMessage = (options) =>
   sdk.sendMessage(repeatable(options));
 
+/** Changes a space. If the connection breaks, repeats the request once, which succeeds even with its `If-Match`. */
+export const updateSpace: typeof sdk.updateSpace = (options) =>
+  sdk.updateSpace(repeatable(options));
+
+/** Renews an invitation code. If the connection breaks, repeats the request once, and never renews the code twice. */
+export const renewInvitationCode: typeof sdk.renewInvitationCode = (options) =>
+  sdk.renewInvitationCode(repeatable(options));
+
 /** Adds an `Idempotency-Key`, unless the headers have one, and a `fetch` that repeats the request. */
 function repeatable<
   Options extends { client?: Client; fetch?: typeof fetch; headers?: object | null },

@@ -1,6 +1,13 @@
 import { MutationObserver, QueryClient } from '@tanstack/react-query';
 import { beforeAll, expect, test } from 'vitest';
-import { createClient, createConfig, createSpace, sendMessage } from '../../client/index.ts';
+import {
+  createClient,
+  createConfig,
+  createSpace,
+  renewInvitationCode,
+  sendMessage,
+  updateSpace,
+} from '../../client/index.ts';
 import { createSpaceMutation } from '../../client/tanstack-react-query.ts';
 import * as api from '../../generated/sdk.gen.ts';
 import type { TestUser } from '../support/client.ts';
@@ -41,6 +48,41 @@ const breakBody: Lose = ({ status, headers }) => {
 
 const keysOf = (requests: Request[]) =>
   requests.map(({ headers }) => headers.get('Idempotency-Key'));
+
+test('updateSpace with If-Match and renewInvitationCode take effect once if the connection breaks', async () => {
+  const body = spaceCreation({ visibility: 'private' });
+  const { data: space, response } = await createSpace({
+    client: clientThatLoses(0, []),
+    body,
+    throwOnError: true,
+  });
+  const path = { space_id: space.space_id };
+  const requests: Request[] = [];
+  const updated = await updateSpace({
+    client: clientThatLoses(1, requests),
+    path,
+    headers: { 'If-Match': response.headers.get('ETag') ?? '' },
+    body: { title: 'Coffee' },
+    throwOnError: true,
+  });
+  expect(requests).toHaveLength(2);
+  expect(updated.data).toEqual({ ...space, title: 'Coffee' });
+  const codes: unknown[] = [];
+  const client = createClient(
+    createConfig({
+      baseUrl: app.url,
+      auth: user.token,
+      async fetch(input) {
+        const received = await fetch(input);
+        codes.push((await received.clone().json()).invitation_code);
+        return codes.length === 1 ? breakConnection(received) : received;
+      },
+    }),
+  );
+  const renewed = await renewInvitationCode({ client, path, throwOnError: true });
+  expect(codes).toEqual([renewed.data.invitation_code, renewed.data.invitation_code]);
+  expect(renewed.data.invitation_code).not.toBe(space.invitation_code);
+});
 
 test.concurrent.each([
   ['before the response', breakConnection],
