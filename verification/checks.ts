@@ -2,6 +2,7 @@ import { declaredResponses } from './declared-responses.ts';
 import type { Difference, Result, Transaction } from './dredd.ts';
 import {
   explainNetworkError,
+  FailedOperation,
   MAX_TEXT_LENGTH,
   MissingOperation,
   UnexpectedResponse,
@@ -22,8 +23,10 @@ export interface Check {
   rule?: string;
   /** For a failed scenario: its requests with their responses, a line for each. */
   exchanges?: string[];
-  /** The unimplemented operation that prevented the check. `request` and `response` are those of this operation. */
-  missingOperation?: string;
+  /** The operation whose failure prevented the check. `request` and `response` are those of this operation. */
+  failedOperation?: string;
+  /** Whether the server does not implement this operation. */
+  isMissing?: boolean;
 }
 
 export interface Cause {
@@ -51,7 +54,10 @@ export function failedCheck(name: string, error: unknown): Check {
   }
   const { message: text, request, response } = error;
   const check: Check = { name, causes: [{ text }], request, response };
-  if (error instanceof MissingOperation) check.missingOperation = error.operationId;
+  if (error instanceof FailedOperation) {
+    check.failedOperation = error.operationId;
+    check.isMissing = error instanceof MissingOperation;
+  }
   return check;
 }
 
@@ -98,8 +104,15 @@ function explainHeader({ location }: Difference, { expected, real }: Transaction
     (each) => `/${each.toLowerCase()}` === location?.pointer,
   ) as string;
   const value = real?.headers[name.toLowerCase()];
+  if (value === undefined && isEmptyList(real?.body)) {
+    return { text: 'The list is empty, although the test data has items for it' };
+  }
   if (value === undefined) return { text: `Missing header: ${name}` };
   return { text: `Wrong ${name}: "${value}" instead of "${expected.headers[name]}"` };
+}
+
+function isEmptyList(body = ''): boolean {
+  return body === '[]' || /"items"\s*:\s*\[\s*\]/.test(body);
 }
 
 /** Plain words for messages of Dredd. */

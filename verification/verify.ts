@@ -1,4 +1,4 @@
-import { contract } from '../server/contract.ts';
+import { contract, type Parameter, resolveReference } from '../server/contract.ts';
 import { type Check, checkOf, failedCheck, missingOperationCheck } from './checks.ts';
 import { declaredResponses } from './declared-responses.ts';
 import { type Result, runDredd } from './dredd.ts';
@@ -102,11 +102,16 @@ async function repeatLimited(
   }
 }
 
-/** Returns the contract in JSON, with the selected operations only. */
+/**
+ * Returns the contract in JSON, with the selected operations only. Without parameters in headers, whose examples Dredd
+ * would send: a key that is always the same would prevent creations.
+ */
 function contractWith(isSelected: (operationId: string) => boolean): string {
-  return JSON.stringify(contract, (_key, value) =>
-    value?.operationId === undefined || isSelected(value.operationId) ? value : undefined,
-  );
+  return JSON.stringify(contract, (key, value) => {
+    if (value?.operationId !== undefined && !isSelected(value.operationId)) return undefined;
+    if (key !== 'parameters' || !Array.isArray(value)) return value;
+    return value.filter((each) => resolveReference<Parameter>(contract, each).in !== 'header');
+  });
 }
 
 /**
@@ -123,20 +128,28 @@ function mergeMissingOperations(
   );
   const ofImplemented = attempted.filter(({ name }) => !missing.has(operationIn(name)));
   const blocked: Verification['blocked'] = new Map();
+  const failed = new Map<string, Check>();
   for (const check of ofImplemented) {
-    const { name, rule, missingOperation } = check;
-    if (missingOperation === undefined) continue;
+    const { name, rule, failedOperation: operationId, isMissing } = check;
+    if (operationId === undefined) continue;
     const isScenario = rule !== undefined;
     // The operation has returned other responses, so this one is a failure of the scenario.
-    if (isScenario && isSelected(missingOperation) && !missing.has(missingOperation)) continue;
-    blocked.set(name, missingOperation);
+    if (isScenario && isSelected(operationId) && !missing.has(operationId)) continue;
+    blocked.set(name, operationId);
     if (isScenario) continue;
     // An operation that is not selected has no results, so this check shows that it is missing.
-    if (!missing.has(missingOperation)) missing.set(missingOperation, check);
+    if (isMissing && !missing.has(operationId)) missing.set(operationId, check);
+    else if (!isMissing && !failed.has(operationId)) failed.set(operationId, check);
   }
   const checks = [
+    ...[...failed].map(([id, check]) => failedOperationCheck(`${id} for the test data`, check)),
     ...ofImplemented.filter(({ name }) => !blocked.has(name)),
     ...[...missing].map(([id, check]) => missingOperationCheck(id, check)),
   ];
   return { checks, missing, blocked };
+}
+
+/** Returns the failed check of an operation that prevented other checks. */
+function failedOperationCheck(name: string, { causes, request, response }: Check): Check {
+  return { name, causes, request, response };
 }

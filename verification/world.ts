@@ -18,12 +18,12 @@ import {
   TemporaryAccounts,
   useExistingAccount,
 } from './accounts.ts';
-import { dataOf, MissingOperation, operationOf, REQUEST_TIMEOUT_MS } from './exchange.ts';
+import { dataOf, FailedOperation, operationOf, REQUEST_TIMEOUT_MS } from './exchange.ts';
 import { secondsToWait, waitFor } from './waiting.ts';
 
 /**
- * Temporary accounts on a server, with the data that provokes the declared responses. If the server does not implement
- * an operation that creates some of the data, reading the property of this data throws MissingOperation.
+ * Temporary accounts on a server, with the data that provokes the declared responses. If an operation
+ * that creates some of the data fails, reading the property of this data throws FailedOperation.
  */
 export interface World {
   url: string;
@@ -126,7 +126,7 @@ const SPACE: SpaceCreation = {
 /**
  * Creates the test data on a server. Deletes it if that fails.
  * @param interruption prevents further requests, except those of `close`
- * @throws UnexpectedResponse if a request fails, unless the server does not implement the operation
+ * @throws UnexpectedResponse if a request gets no response
  */
 export async function openWorld(
   url: string,
@@ -231,10 +231,7 @@ export async function openWorld(
   return world;
 }
 
-/**
- * Creates data and adds it to a world. If the server does not implement an operation that creates it, reading the
- * property throws MissingOperation.
- */
+/** Creates data and adds it to a world. If an operation that creates it fails, reading the property throws the error. */
 async function provide<Name extends keyof World>(
   world: World,
   name: Name,
@@ -245,7 +242,7 @@ async function provide<Name extends keyof World>(
     const data = await create();
     get = () => data;
   } catch (error) {
-    if (!(error instanceof MissingOperation)) throw error;
+    if (!(error instanceof FailedOperation)) throw error;
     get = () => {
       throw error;
     };

@@ -9,19 +9,20 @@ const CALLERS = ['anonymous', 'stranger', 'former', 'removed', 'participant', 'c
 type CallerName = (typeof CALLERS)[number];
 type Visibility = 'public' | 'private';
 
-/** A space, with a message of `author`, a participant. */
+/** A space, with a message of its creator. */
 interface Scene {
   space: Space;
   message: Message;
-  author: User;
   callers: Record<CallerName, Caller>;
+  ids: Record<'former' | 'removed', string>;
 }
 
-/**
- * Who may call the operations on a space or a message: the code for each caller, in the order of CALLERS. `ok` stands for
- * a successful response, and `-` for a caller who cannot be refused for another reason in the same scene.
- */
 const NOT_FOUND = 'space_not_found';
+
+/**
+ * Who may call the operations on a space or a message: `ok` or the code of the error for each caller, in the order of
+ * CALLERS. If the order of two errors is undefined, both codes are possible.
+ */
 const matrix: Partial<
   Record<OperationId, { inputs?: (scene: Scene) => Inputs } & Record<Visibility, string>>
 > = {
@@ -64,13 +65,13 @@ const matrix: Partial<
     private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
   },
   removeParticipant: {
-    inputs: ({ author }) => ({ user_id: author.id }),
+    inputs: ({ ids }) => ({ user_id: ids.former }),
     public:
       'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator ok',
     private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
   },
   undoRemoval: {
-    inputs: ({ author }) => ({ user_id: author.id }),
+    inputs: ({ ids }) => ({ user_id: ids.removed }),
     public:
       'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator ok',
     private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
@@ -94,8 +95,8 @@ const matrix: Partial<
     private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
   },
   appreciateMessage: {
-    public: 'unauthenticated ok ok ok ok ok',
-    private: 'unauthenticated message_not_found message_not_found message_not_found ok ok',
+    public: 'unauthenticated ok ok ok ok own_message',
+    private: 'unauthenticated message_not_found message_not_found message_not_found ok own_message',
   },
   withdrawAppreciation: {
     public: 'unauthenticated ok ok ok ok ok',
@@ -135,8 +136,7 @@ export const restrictedOperations = operations
 
 /** Creates a space, and callers with every relation to it. */
 async function openScene(visibility: Visibility, { users, anonymous }: Stage): Promise<Scene> {
-  const [creator, participant, author, removed, former, stranger] = (await users(6)) as [
-    User,
+  const [creator, participant, removed, former, stranger] = (await users(5)) as [
     User,
     User,
     User,
@@ -145,15 +145,15 @@ async function openScene(visibility: Visibility, { users, anonymous }: Stage): P
   ];
   const space = await createSpace(creator, { visibility });
   const { space_id } = space;
-  await join(space, participant, author, removed, former);
-  const message = await send(author, space);
+  await join(space, participant, removed, former);
+  const message = await send(creator, space);
   await former.call('leaveSpace', { space_id });
   await creator.call('removeParticipant', { space_id, user_id: removed.id });
   return {
     space,
     message,
-    author,
     callers: { anonymous, stranger, former, removed, participant, creator },
+    ids: { former: former.id, removed: removed.id },
   };
 }
 

@@ -33,8 +33,8 @@ export const auth: Scenario[] = [
     operation: 'register',
     sentence: 'a username and an email address belong to one account, in any case',
     rule: 'Returns 409 if the username is taken or reserved, or if the email address is taken.',
-    async run({ anonymous, newcomer, user, word }) {
-      const { account } = await newcomer();
+    async run({ anonymous, user, word }) {
+      const { account } = await user();
       const { username, email } = account;
       const password = word();
       const other = `${word()}@example.com`;
@@ -91,8 +91,8 @@ export const auth: Scenario[] = [
     operation: 'register',
     sentence: 'the response says how long the session lasts, and every session has its own token',
     rule: 'Seconds until the session ends if it is not used',
-    async run({ newcomer, anonymous }) {
-      const { account } = await newcomer();
+    async run({ user, anonymous }) {
+      const { account } = await user();
       const { email, password } = account;
       const session = await anonymous.call('login', { email, password });
       require(session.expires_in >= 60, `expires_in is only ${session.expires_in}`);
@@ -217,8 +217,8 @@ export const auth: Scenario[] = [
     operation: 'endSession',
     sentence: 'ends one session of the caller, and never one of another account',
     rule: "Ends one of the caller's sessions, which can be the current one. Its access token stops working\nimmediately.",
-    async run({ newcomer, signIn }) {
-      const [ada, grace] = [await newcomer(), await newcomer()];
+    async run({ newcomer, user, signIn }) {
+      const [ada, grace] = [await newcomer(), await user()];
       const [phone, tablet] = [await signIn(ada), await signIn(ada)];
       const sessionOf = async (user: typeof ada) => {
         const current = (await user.call('listSessions')).items.find((each) => each.is_current);
@@ -242,9 +242,9 @@ export const auth: Scenario[] = [
     sentence:
       'an invalid token is refused even where it is optional, and ignored where there is no caller',
     rule: 'An operation that uses the token rejects an invalid one with 401, even where the token is optional',
-    async run({ user, newcomer, signIn, word }) {
+    async run({ user, signIn, word }) {
       const space = await createSpace(await user());
-      const caller = await newcomer();
+      const caller = await user();
       const ended = await signIn(caller);
       await ended.call('logout');
       const { space_id } = space;
@@ -277,8 +277,8 @@ export const auth: Scenario[] = [
     operation: 'changePassword',
     sentence: 'the new password replaces the old one, and ends all other sessions',
     rule: "Changes the caller's password and ends all other sessions of the account. The session that sends\nthe request stays valid.",
-    async run({ newcomer, signIn, anonymous, word }) {
-      const user = await newcomer();
+    async run({ user: lend, signIn, anonymous, word }) {
+      const user = await lend();
       const other = await signIn(user);
       const { email, password: currentPassword } = user.account;
       const newPassword = `${word()} ÄÖ`;
@@ -299,8 +299,8 @@ export const auth: Scenario[] = [
     operation: 'changePassword',
     sentence: 'a wrong current password changes nothing, and locks nothing',
     rule: 'Returns 403 if `currentPassword` is wrong. The account is not locked.',
-    async run({ newcomer, signIn, anonymous, word }) {
-      const user = await newcomer();
+    async run({ user: lend, signIn, anonymous, word }) {
+      const user = await lend();
       const other = await signIn(user);
       const { email, password, username } = user.account;
       const newPassword = word();

@@ -53,7 +53,7 @@ export interface Transport {
   url: string;
   fetch: typeof fetch;
   /** Called with a line about each exchange. */
-  onExchange(line: string): void;
+  onExchange(line: string, operationId: string): void;
   /** Called with each account that the server has registered. */
   onRegistration(registration: Registration, token: string): void;
   interruption: AbortSignal | undefined;
@@ -120,6 +120,7 @@ export class Caller {
     const sent = typeof init.body === 'string' ? ` ${init.body}` : '';
     onExchange(
       `${operation.method} ${shorten(path + sent, MAX_SHOWN_LENGTH)} → ${status} ${shorten(text, MAX_SHOWN_LENGTH)}`,
+      operation.operationId,
     );
     if (operation.operationId === 'register' && status < 300 && typeof init.body === 'string') {
       const { access_token } = JSON.parse(text) as Session;
@@ -142,7 +143,7 @@ export class Caller {
     const response = await this.#transport.fetch(url, {
       headers: { 'cache-control': 'max-age=0', ...headers },
     });
-    this.#transport.onExchange(`GET ${url} → ${response.status}`);
+    this.#transport.onExchange(`GET ${url} → ${response.status}`, '');
     const bytes = Buffer.from(await response.arrayBuffer());
     return { status: response.status, headers: response.headers, bytes };
   }

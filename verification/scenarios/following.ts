@@ -38,7 +38,11 @@ class Follower {
     this.deleted.push(...page.deleted_message_ids);
     for (const each of page.changed_items)
       this.counts.set(each.message_id, each.appreciation_count);
-    equal(page.next_cursor, null, 'next_cursor with after');
+    equal(
+      [page.next_cursor, page.is_complete],
+      [null, true],
+      'next_cursor and is_complete with after',
+    );
     this.after = page.newer_cursor;
     return page;
   }

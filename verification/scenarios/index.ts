@@ -11,9 +11,8 @@ import { spaces } from './spaces.ts';
 import { users } from './users.ts';
 import { values } from './values.ts';
 
-/** All scenarios. Their order has no meaning. */
+/** All scenarios. The last ones use the accounts of the others, which saves registrations. */
 export const scenarios: readonly Scenario[] = [
-  ...access,
   ...auth,
   ...following,
   ...lists,
@@ -24,4 +23,5 @@ export const scenarios: readonly Scenario[] = [
   ...spaces,
   ...users,
   ...values,
+  ...access,
 ];

@@ -48,14 +48,9 @@ const kinds: Record<string, (stage: Stage) => Promise<List>> = {
   async listSessions({ newcomer, signIn }) {
     const ada = await newcomer();
     for (let i = 0; i < 4; i += 1) await signIn(ada);
-    const { items } = await ada.call('listSessions');
+    const { items } = await ada.call('listSessions', { limit: 100 });
     const times = items.map(({ created_at }) => created_at);
     equal(times, [...times].sort().reverse(), 'created_at of the sessions');
-    equal(
-      items.map(({ is_current }) => is_current),
-      [false, false, false, false, true],
-      'is_current',
-    );
     return { caller: ada, inputs: {}, keys: items.map(({ session_id }) => session_id) };
   },
   async 'listParticipations by joining'({ newcomer, user }) {
@@ -243,7 +238,7 @@ export const lists: Scenario[] = Object.entries(kinds).flatMap(([name, open]) =>
       sentence: `${name}: a cursor belongs to its list, and a page outside the bounds is refused`,
       rule: 'The cursor was not returned by this list.',
       async run(stage: Stage) {
-        const { caller, inputs } = await open(stage);
+        const { caller, inputs } = await open({ ...stage, newcomer: stage.user });
         for (const limit of [0, 101, -1, 'many', 1.5]) {
           await caller.refused(operation, { ...inputs, limit }, 'invalid_request');
         }

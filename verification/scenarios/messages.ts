@@ -73,7 +73,7 @@ export const messages: Scenario[] = [
   {
     operation: 'sendMessage',
     sentence: 'one key sends one message',
-    rule: 'Repetitions return 201 with the space or message as it is now.',
+    rule: 'Repetitions return the same status with the space or message as it is now.',
     async run({ users, word }) {
       const [ada, grace] = (await users(2)) as [User, User];
       const space = await createSpace(ada);

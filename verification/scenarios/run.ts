@@ -42,7 +42,9 @@ async function runScenario(scenario: Scenario, accounts: Accounts): Promise<Chec
     stage.close();
     return check;
   } catch (error) {
-    if (error instanceof MissingOperation) check.missingOperation = error.operationId;
+    if (error instanceof MissingOperation) {
+      Object.assign(check, { failedOperation: error.operationId, isMissing: true });
+    }
     const text = isExpected(error) ? error.message : explainNetworkError(error);
     return { ...check, causes: [{ text }], exchanges };
   }

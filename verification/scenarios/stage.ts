@@ -4,6 +4,15 @@ import type { World } from '../world.ts';
 import { Caller, type Transport, User } from './caller.ts';
 import type { Stage } from './scenario.ts';
 
+/** A newcomer that may have called one of these is no user for other scenarios. */
+const SPENDING_OPERATIONS = [
+  'changeUsername',
+  'deleteAccount',
+  'endSession',
+  'logout',
+  'reportMessage',
+];
+
 /** Lends the temporary accounts of a world to scenarios, each to one at a time. */
 export class Accounts {
   readonly #world: Pick<World, 'url' | 'fetch' | 'newRegistration' | 'adopt'>;
@@ -25,10 +34,15 @@ export class Accounts {
   openStage(exchanges: string[]): Stage & { close(): void } {
     const { url, fetch, adopt } = this.#world;
     const lent: Account[] = [];
+    const newcomers: Account[] = [];
+    let isSpent = false;
     const transport: Transport = {
       url,
       fetch,
-      onExchange: (line) => exchanges.push(line),
+      onExchange(line, operationId) {
+        exchanges.push(line);
+        isSpent ||= SPENDING_OPERATIONS.includes(operationId);
+      },
       onRegistration: adopt,
       interruption: this.#interruption,
     };
@@ -53,14 +67,18 @@ export class Accounts {
         while (users.length < count) users.push(await user());
         return users;
       },
-      newcomer: async () => new User(transport, await register()),
+      async newcomer() {
+        const account = await register();
+        newcomers.push(account);
+        return new User(transport, account);
+      },
       async signIn({ account }) {
         const { email, password } = account;
         const { access_token } = await anonymous.call('login', { email, password });
         return new User(transport, account, access_token);
       },
       word: () => `scenario${randomBytes(7).toString('hex')}`,
-      close: () => this.#free.push(...lent),
+      close: () => this.#free.push(...lent, ...(isSpent ? [] : newcomers)),
     };
   }
 }

@@ -7,8 +7,8 @@ export const users: Scenario[] = [
     operation: 'getUser',
     sentence: 'signed-in users read what is public about a user, and nothing else',
     rule: 'The email address is never\nincluded.',
-    async run({ newcomer, user, anonymous, word }) {
-      const [ada, reader] = [await newcomer(), await user()];
+    async run({ user, anonymous, word }) {
+      const [ada, reader] = [await user(), await user()];
       await ada.call('changeBio', { bio: 'A bio.' });
       const { user_id, username, bio, profile_picture, created_at } = await ada.call('getProfile');
       const expected = { user_id, username, bio, profile_picture, created_at };

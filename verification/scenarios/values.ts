@@ -1,3 +1,4 @@
+import type { Problem } from '../../generated/types.gen.ts';
 import { contract, operations, type Schema } from '../contract.ts';
 import { createConversation, createSpace, type Message } from './actions.ts';
 import type { Caller, Inputs, OperationId, User } from './caller.ts';
@@ -25,8 +26,8 @@ export const settings: Partial<Record<OperationId, (stage: Stage) => Promise<Set
     inputs: () => ({ username: word() }),
   }),
   changeBio: async ({ user }) => ({ caller: await user(), inputs: () => ({ bio: 'A bio.' }) }),
-  changePassword: async ({ newcomer }) => {
-    const caller = await newcomer();
+  changePassword: async ({ user }) => {
+    const caller = await user();
     const { account } = caller;
     return {
       caller,
@@ -134,22 +135,24 @@ interface Trial {
   value: unknown;
   isValid: boolean;
   what: string;
+  /** The code that the error for the value must have, if only one applies. */
+  code?: string;
 }
 
 /** Returns values just inside and just outside each limit of a field. */
 function trialsOf(name: string, schema: Schema, unique: () => string): Trial[] {
   const { minLength, maxLength, maxItems, items } = schema;
   const trials: Trial[] = [];
-  const add = (isValid: boolean, what: string, value: unknown) =>
-    trials.push({ isValid, what, value });
+  const add = (isValid: boolean, what: string, value: unknown, code?: string) =>
+    trials.push({ isValid, what, value, ...(code && { code }) });
   const isText = JSON.stringify(schema.type).includes('string');
   const maximum = name === 'bio' ? undefined : maxLength;
   if (isText) {
-    add(false, 'a number', 12);
-    add(false, 'an object', {});
+    add(false, 'a number', 12, 'wrong_type');
+    add(false, 'an object', {}, 'wrong_type');
     if (maximum !== undefined) {
       add(true, `${maximum} characters`, textOf(name, maximum, unique()));
-      add(false, `${maximum + 1} characters`, textOf(name, maximum + 1, unique()));
+      add(false, `${maximum + 1} characters`, textOf(name, maximum + 1, unique()), 'too_long');
     }
     if (minLength !== undefined) {
       if (minLength > 1)
@@ -165,19 +168,23 @@ function trialsOf(name: string, schema: Schema, unique: () => string): Trial[] {
   if (maxItems !== undefined) {
     const list = (count: number) => Array.from({ length: count }, (_, i) => `${i}x`);
     add(true, `${maxItems} items`, list(maxItems));
-    add(false, `${maxItems + 1} items`, list(maxItems + 1));
-    add(false, 'no list', 'x');
-    for (const { value, isValid, what } of trialsOf('tag', resolve(items ?? {}), unique)) {
-      add(isValid, `an item with ${what}`, [value]);
+    add(false, `${maxItems + 1} items`, list(maxItems + 1), 'too_many');
+    add(false, 'no list', 'x', 'wrong_type');
+    for (const { value, isValid, what, code } of trialsOf('tag', resolve(items ?? {}), unique)) {
+      add(isValid, `an item with ${what}`, [value], code);
     }
   }
-  if (!JSON.stringify(schema).includes('"null"')) add(false, 'null', null);
+  if (!JSON.stringify(schema).includes('"null"')) add(false, 'null', null, 'wrong_type');
   return trials;
 }
 
-/** Whether an error of a problem is about the field. */
-function pointsTo(errors: readonly object[], field: string): boolean {
-  return errors.some((each) => JSON.stringify(each).includes(`/${field}`));
+/** Requires that an error of a problem is about a field of the body, and has one of the codes. */
+function requireError({ errors }: Problem, field: string, what: string, code?: string): void {
+  const own = errors.filter((each) => each.in === 'body' && each.pointer?.startsWith(`/${field}`));
+  require(own.length > 0, `No error points to "${field}" ${what}`);
+  const codes = own.map((each) => each.code);
+  if (code)
+    require(codes.includes(code), `The code for "${field}" ${what} is ${codes} instead of ${code}`);
 }
 
 const CODES = [
@@ -194,11 +201,10 @@ async function tryValues(operationId: OperationId, stage: Stage): Promise<void> 
   const { caller, inputs } = await setting(stage);
   const { properties = {}, required = [] } = bodySchema(operationId);
   for (const [name, property] of Object.entries(properties)) {
-    for (const { value, isValid, what } of trialsOf(name, resolve(property), stage.word)) {
+    for (const { value, isValid, what, code } of trialsOf(name, resolve(property), stage.word)) {
       const request = { ...inputs(), [name]: value };
       if (!isValid) {
-        const { errors } = await caller.refused(operationId, request, CODES);
-        require(pointsTo(errors, name), `No error points to "${name}" with ${what}`);
+        requireError(await caller.refused(operationId, request, CODES), name, `with ${what}`, code);
       } else if (!SPECIFIC.includes(name) && operationId !== 'register') {
         const { status } = await caller.exchange(operationId, request);
         // An email address that nobody has is valid.
@@ -209,15 +215,14 @@ async function tryValues(operationId: OperationId, stage: Stage): Promise<void> 
       }
     }
     if (required.includes(name) && !(name in pathOf(operationId))) {
-      const { errors } = await caller.refused(
-        operationId,
-        { ...inputs(), [name]: undefined },
-        'invalid_request',
-      );
-      require(pointsTo(errors, name), `No error points to the missing field "${name}"`);
+      const request = { ...inputs(), [name]: undefined };
+      const problem = await caller.refused(operationId, request, 'invalid_request');
+      requireError(problem, name, 'if it is missing', 'missing');
     }
   }
-  await caller.refused(operationId, { ...inputs(), unknown_field: 1 }, 'invalid_request');
+  const unknown = { ...inputs(), unknown_field: 1 };
+  const problem = await caller.refused(operationId, unknown, 'invalid_request');
+  requireError(problem, 'unknown_field', '', 'unknown_field');
   await caller.exchange(operationId, inputs());
 }
 
@@ -356,8 +361,8 @@ const ofParameters: Scenario[] = [
     operation: 'register',
     sentence: 'a password has 8 to 256 code points, of any kind',
     rule: '8 to 256 code points. Capitals, digits and symbols are optional.',
-    async run({ newcomer, signIn }) {
-      const ada = await newcomer();
+    async run({ user, signIn }) {
+      const ada = await user();
       const { account } = ada;
       const change = (newPassword: string) => ({ currentPassword: account.password, newPassword });
       for (const password of ['🙂🙃'.repeat(4), ` ${'ä'.repeat(255)}`, 'x y z '.repeat(2)]) {
