@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
 import { contractFor, contractTextFor, findOperation } from '../server/contract.ts';
@@ -52,6 +52,7 @@ export async function startMock({ host, port, isStateful }: MockOptions): Promis
       send(outgoing, problemResponse(error));
     }
   });
+  server.on('clientError', rejectMalformed);
   const [, application] = await starting;
   return {
     url,
@@ -61,6 +62,23 @@ export async function startMock({ host, port, isStateful }: MockOptions): Promis
       await application?.[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Responds to a request that Node.js cannot parse, so that it never becomes a `request`. */
+function rejectMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? new HttpProblem('headers_too_large', 'The request line and headers are too large.')
+      : new HttpProblem('invalid_request', 'The request is not valid HTTP.');
+  const outgoing = new ServerResponse(new IncomingMessage(socket));
+  outgoing.assignSocket(socket);
+  outgoing.shouldKeepAlive = false;
+  outgoing.on('finish', () => socket.end());
+  send(outgoing, problemResponse(problem));
 }
 
 async function handle(

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { RESERVED, ROLES } from '../../server/accounts/reserved-usernames.ts';
+import { STOP_WORDS } from '../../server/search/rules/stop-words.ts';
 
 /** An npm package that `npm run build` makes from this repository. */
 export interface Package {
@@ -75,6 +77,9 @@ export const packages: Package[] = [
       'generated/openapi.json',
       'server/avatars/default.webp',
       'verification/vectors/*.json',
+      // Lists for those who implement the contract.
+      'server/accounts/common-passwords*.txt',
+      'server/text/confusables*.txt',
       'CHANGELOG.md',
     ],
     manifest: {
@@ -87,6 +92,10 @@ export const packages: Package[] = [
       imports: { '#stateful-mock': 'space-service-server/stateful-mock' },
       peerDependencies: { 'space-service-server': root.version },
       peerDependenciesMeta: { 'space-service-server': { optional: true } },
+    },
+    json: {
+      'lists/reserved-usernames.json': () => ({ roles: ROLES, names: RESERVED }),
+      'lists/stop-words.json': () => [...STOP_WORDS].sort(),
     },
     bundles: ['mock/prism.js', 'verification/dredd.js', 'verification/scenarios/responses.js'],
   }),
@@ -109,6 +118,7 @@ function programs(program: {
   assets: string[];
   webPages?: readonly string[];
   bundles?: readonly string[];
+  json?: Package['json'];
   manifest: {
     /** Compiled modules by the name of their command. */
     bin: Record<string, string>;
@@ -120,7 +130,7 @@ function programs(program: {
     peerDependenciesMeta?: Record<string, { optional: boolean }>;
   };
 }): Package {
-  const { name, description, readme, projects, assets, manifest, ...contents } = program;
+  const { name, description, readme, projects, assets, manifest, json, ...contents } = program;
   const { version, license, type, engines } = root;
   return {
     name,
@@ -129,6 +139,7 @@ function programs(program: {
     files: [...assets, 'LICENSE'],
     ...contents,
     json: {
+      ...json,
       'package.json': () => ({ name, version, description, license, type, engines, ...manifest }),
     },
   };

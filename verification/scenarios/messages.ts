@@ -1,4 +1,4 @@
-import vectors from '../vectors/word-counts.json' with { type: 'json' };
+import wordCounts from '../vectors/word-counts.json' with { type: 'json' };
 import { createConversation, createSpace, join, type Message, send } from './actions.ts';
 import type { User } from './caller.ts';
 import { equal, require } from './expectations.ts';
@@ -112,7 +112,7 @@ export const messages: Scenario[] = [
     async run({ user }) {
       const ada = await user();
       const space = await createSpace(ada);
-      for (const { text, words } of vectors.cases) {
+      for (const { text, words } of wordCounts.cases) {
         // A blank text is not a message.
         if (text.trim() === '') continue;
         equal(

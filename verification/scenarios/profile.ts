@@ -1,3 +1,6 @@
+import bios from '../vectors/bios.json' with { type: 'json' };
+import reservedUsernames from '../vectors/reserved-usernames.json' with { type: 'json' };
+import usernames from '../vectors/usernames.json' with { type: 'json' };
 import {
   createConversation,
   createSpace,
@@ -176,32 +179,37 @@ export const profile: Scenario[] = [
   },
   {
     operation: 'changeUsername',
-    sentence: 'usernames follow the rules of scripts and marks, and are stored in NFC',
-    rule: 'All\nletters must belong to one script, or to scripts that are written together: Latin with Japanese, Chinese\nor Korean (UTS 39, Highly Restrictive).',
-    async run({ newcomer, word }) {
+    sentence: 'accepts the valid usernames of the test vectors in NFC, and no others',
+    rule: 'Usernames are stored in NFC.',
+    async run({ newcomer }) {
       const ada = await newcomer();
-      const suffix = word().slice(-6);
-      const invalid = [
-        '-x',
-        'x-',
-        'x..y',
-        'x  y',
-        'pаypal',
-        'l·l',
-        'x\u200by',
-        'x🙂',
-        'x\u0301\u0301',
-      ];
-      for (const username of invalid.map((each) => `${suffix}${each}`)) {
-        if (username === `${suffix}-x`) continue;
-        await ada.refused('changeUsername', { username }, ['username_invalid', 'invalid_request']);
+      for (const { username, valid, stored } of usernames.cases) {
+        if (!valid) {
+          await ada.refused('changeUsername', { username }, [
+            'username_invalid',
+            'invalid_request',
+          ]);
+          continue;
+        }
+        const { status } = await ada.exchange('changeUsername', { username });
+        // Another account can have a valid username.
+        if (status === 409) continue;
+        equal(status, 200, `Status for the valid username ${username}`);
+        equal((await ada.call('getProfile')).username, stored, 'Username');
       }
-      for (const username of [`田中さん`, `प्रिया`, `José`, `a.b_c-d e`]) {
-        const unique = username.startsWith('प')
-          ? `प्रिया${digitsOf(suffix)}`
-          : `${username}${suffix}`;
-        await ada.call('changeUsername', { username: unique.normalize('NFD') });
-        equal((await ada.call('getProfile')).username, unique.normalize('NFC'), 'Username');
+    },
+  },
+  {
+    operation: 'changeUsername',
+    sentence: 'refuses the reserved usernames of the test vectors, and no others',
+    rule: 'The username belongs to another account, looks like one that does, or is reserved.',
+    async run({ newcomer }) {
+      const ada = await newcomer();
+      for (const { username, reserved } of reservedUsernames.cases) {
+        const { status, body } = await ada.exchange('changeUsername', { username });
+        const { code } = body as { code?: string };
+        equal(code === 'username_reserved', reserved, `Whether ${username} is reserved`);
+        if (!reserved) require([200, 409].includes(status), `Status ${status} for ${username}`);
       }
     },
   },
@@ -223,6 +231,18 @@ export const profile: Scenario[] = [
         equal((await reader.call('getUser', { user_id: ada.id })).bio, stored, 'Bio in getUser');
         require(profile.updated_at > updated_at, 'updated_at has not increased');
         updated_at = profile.updated_at;
+      }
+    },
+  },
+  {
+    operation: 'changeBio',
+    sentence: 'accepts the valid bios of the test vectors, and no others',
+    rule: 'At most 500 characters (grapheme clusters) and 2,000 code points; no control characters except line breaks',
+    async run({ user }) {
+      const ada = await user();
+      for (const { bio, valid } of bios.cases) {
+        if (valid) await ada.call('changeBio', { bio });
+        else await ada.refused('changeBio', { bio }, ['bio_invalid', 'invalid_request']);
       }
     },
   },
@@ -442,7 +462,3 @@ export const profile: Scenario[] = [
     },
   },
 ];
-
-function digitsOf(text: string): string {
-  return [...text].map((each) => String.fromCodePoint(0x966 + (each.charCodeAt(0) % 10))).join('');
-}

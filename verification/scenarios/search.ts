@@ -1,3 +1,4 @@
+import tags from '../vectors/tags.json' with { type: 'json' };
 import { createSpace, join } from './actions.ts';
 import type { Caller, Inputs, User } from './caller.ts';
 import { equal, require } from './expectations.ts';
@@ -241,6 +242,22 @@ export const search: Scenario[] = [
     },
   },
   {
+    operation: 'searchSpacesByTag',
+    sentence: 'the tags of the test vectors match each other as stated',
+    rule: 'Of tags that match each other in the tag search, such as `tea` and\n`Tea`, only the first is kept.',
+    async run({ user }) {
+      const ada = await user();
+      for (const { first, second, same } of tags.cases) {
+        const space = await createSpace(ada, { tags: [first, second] });
+        equal(
+          space.tags.length,
+          same ? 1 : 2,
+          `Number of tags of a space with ${first} and ${second}`,
+        );
+      }
+    },
+  },
+  {
     operation: 'listTags',
     sentence: 'counts the public spaces of a tag, and completes its beginning',
     rule: 'Number of public spaces with the tag',
@@ -251,13 +268,13 @@ export const search: Scenario[] = [
       const first = await createSpace(ada, { tags: [coffee, tea] });
       const second = await createSpace(other, { tags: [tea.toLowerCase()] });
       await createSpace(other, { tags: [tea], visibility: 'private' });
-      const tags = async (inputs: Inputs = { prefix }) =>
+      const counts = async (inputs: Inputs = { prefix }) =>
         (await anonymous.call('listTags', inputs)).items.map(({ tag_name, space_count }) => [
           tag_name.toLowerCase(),
           space_count,
         ]);
       equal(
-        await tags(),
+        await counts(),
         [
           [tea.toLowerCase(), 2],
           [coffee, 1],
@@ -265,7 +282,7 @@ export const search: Scenario[] = [
         'Tags with their space_count',
       );
       equal(
-        await tags({ prefix: `#${prefix.toUpperCase()} T` }),
+        await counts({ prefix: `#${prefix.toUpperCase()} T` }),
         [[tea.toLowerCase(), 2]],
         'Tags with a longer prefix',
       );
@@ -274,14 +291,14 @@ export const search: Scenario[] = [
       equal(ofSpaces, [ofTag?.tag_id, ofTag?.tag_id], 'tag_id in spaces');
       await other.call('updateSpace', { space_id: second.space_id, visibility: 'private' });
       equal(
-        await tags({ prefix: tea }),
+        await counts({ prefix: tea }),
         [[tea.toLowerCase(), 1]],
         'Tags after a space became private',
       );
       await ada.call('updateSpace', { space_id: first.space_id, tags: [coffee] });
-      equal(await tags(), [[coffee, 1]], 'Tags after one was removed');
+      equal(await counts(), [[coffee, 1]], 'Tags after one was removed');
       await ada.call('deleteSpace', { space_id: first.space_id });
-      equal(await tags(), [], 'Tags after the deletion of the space');
+      equal(await counts(), [], 'Tags after the deletion of the space');
       equal(
         (await anonymous.call('listTags', { limit: 100 })).items.every(
           ({ space_count }) => space_count > 0,
