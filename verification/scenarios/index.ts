@@ -4,6 +4,7 @@ import { following } from './following.ts';
 import { lists } from './lists.ts';
 import { messages } from './messages.ts';
 import { profile } from './profile.ts';
+import { rateLimits } from './rate-limits.ts';
 import { reports } from './reports.ts';
 import type { Scenario } from './scenario.ts';
 import { search } from './search.ts';
@@ -18,6 +19,7 @@ export const scenarios: readonly Scenario[] = [
   ...lists,
   ...messages,
   ...profile,
+  ...rateLimits,
   ...reports,
   ...search,
   ...spaces,

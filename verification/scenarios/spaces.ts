@@ -662,6 +662,23 @@ export const spaces: Scenario[] = [
     },
   },
   {
+    operation: 'getParticipation',
+    sentence: 'counts the unread among the latest 100 messages',
+    rule: "Number of unread messages among the latest 100 in the space. The caller's own messages are never unread.",
+    async run({ users }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const space = await createSpace(ada);
+      await join(space, grace);
+      for (let i = 0; i < 101; i += 1) await send(ada, space);
+      const unread = async (user: User) =>
+        (await user.call('getParticipation', { space_id: space.space_id })).unread_count;
+      equal(await unread(grace), 100, 'unread_count after 101 messages');
+      await send(grace, space);
+      equal(await unread(grace), 99, 'unread_count after an own message');
+      equal(await unread(ada), 1, 'unread_count of the sender');
+    },
+  },
+  {
     operation: 'markRead',
     sentence: 'moves read_until forward only, and counts the later messages of others',
     rule: 'participation to the `created_at` of the message, but never to an earlier time.',
