@@ -216,6 +216,24 @@ describe('After a check with an existing account', () => {
     expect(await readUsernames()).toEqual(['ada']);
   }
 
+  test('only the account remains, even if the server has no limit for headers and deletes accounts', async () => {
+    const user = await registerAda();
+    await using proxy = await startProxy(
+      app.url,
+      () => {},
+      (headers) => headers.delete('x-padding'),
+    );
+    const { code, stdout, stderr } = await startCommand(
+      ...[proxy.url, '--email', user.email, '--password', user.password],
+      ...['--only', 'deleteAccount,logout,endSession,register,changeUsername'],
+    ).result;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    // The first cause, and no others that follow from it.
+    expect(stdout).toContain('FAILED  Wrong status: 200 instead of 431');
+    expect(stdout).toMatch(/\b5 failed$/m);
+    await expectRestored(user);
+  });
+
   test('only the account remains, as it was', async () => {
     const user = await registerAda();
     const changed: (string | undefined)[] = [];

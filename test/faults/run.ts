@@ -159,14 +159,18 @@ console.log(
 const counts = { found: 0, unseen: 0, missed: 0 };
 for (const fault of selected) {
   const place = `${fault.file}:${fault.line} ${fault.kind}`;
-  const reason = reasonFor(fault);
-  const found = reason === undefined ? await find(fault) : undefined;
-  if (found !== undefined) counts.found += 1;
-  else if (reason !== undefined) counts.unseen += 1;
-  else counts.missed += 1;
-  if (found !== undefined) console.log(`found   ${place} — ${found.slice(0, 160)}`);
-  else if (reason !== undefined) console.log(`unseen  ${place} — ${reason}`);
-  else console.log(`MISSED  ${place}\n  ${JSON.stringify(nameOf(fault))}:`);
+  const found = await find(fault);
+  const reason = found === undefined ? reasonFor(fault) : undefined;
+  if (found !== undefined) {
+    counts.found += 1;
+    console.log(`found   ${place} — ${found.slice(0, 160)}`);
+  } else if (reason !== undefined) {
+    counts.unseen += 1;
+    console.log(`unseen  ${place} — ${reason}`);
+  } else {
+    counts.missed += 1;
+    console.log(`MISSED  ${place} (${nameOf(fault)})`);
+  }
 }
 server.stop();
 

@@ -74,7 +74,10 @@ export const settings: Partial<Record<OperationId, (stage: Stage) => Promise<Set
 
 /** Values beyond those that a schema implies, for fields whose description has further rules. */
 const furtherValues: Record<string, { valid?: string[]; invalid?: string[] }> = {
-  title: { invalid: ['   ', 'a\u0007b', 'two\nlines', 'nul\0'], valid: ['🙂'.repeat(120)] },
+  title: {
+    invalid: ['a\u202eb', '   ', 'a\u0007b', 'two\nlines', 'nul\0'],
+    valid: ['🙂'.repeat(120)],
+  },
   description: { invalid: ['a\u0007b', 'tab\tinside'], valid: ['', '🙂'.repeat(500)] },
   text: {
     invalid: ['   ', '\n', 'a\u0007b', 'nul\0'],
@@ -86,8 +89,8 @@ const furtherValues: Record<string, { valid?: string[]; invalid?: string[] }> = 
     invalid: ['x'.repeat(501), 'a\u0007b', 'tab\t'],
     valid: ['x'.repeat(500), 'e\u0301\u0302\u0303'.repeat(500)],
   },
-  device_name: { invalid: ['   ', 'a\u0007b', 'two\nlines'], valid: ['🙂'.repeat(64)] },
-  tags: {},
+  device_name: { invalid: ['a\u2066b', '   ', 'a\u0007b', 'two\nlines'], valid: ['🙂'.repeat(64)] },
+  tag: { invalid: ['#', 'a\u202eb', 'a\u0007b'] },
   username: { invalid: ['x', '.x.', 'a b ', 'a@b'] },
   email: {
     invalid: [
