@@ -78,22 +78,20 @@ export async function verify(
 }
 
 /**
- * Replaces the results of requests that a rate limit has refused, because other requests have used it up.
+ * Replaces the results of requests that the server has refused for now, because of other requests.
  * @param repeat sends the requests with these ids again
  */
 async function repeatLimited(
   results: Result[],
   repeat: (ids: readonly string[]) => Promise<Result[]>,
 ): Promise<void> {
-  const limited = results.filter(
-    ({ transaction: { real, expected } }) =>
-      real?.statusCode === 429 && expected.statusCode !== '429',
-  );
-  if (limited.length === 0) return;
-  const waits = limited.map(({ transaction: { id, real } }) => ({
-    id,
-    seconds: secondsToWait({ status: 429, headers: new Headers(real?.headers) }, 0) ?? 0,
-  }));
+  const waits = results.flatMap(({ transaction: { id, real, expected } }) => {
+    if (!real || String(real.statusCode) === expected.statusCode) return [];
+    const response = { status: real.statusCode, headers: new Headers(real.headers) };
+    const seconds = secondsToWait(response, 0);
+    return seconds === undefined ? [] : [{ id, seconds }];
+  });
+  if (waits.length === 0) return;
   const longest = waits.reduce((a, b) => (b.seconds > a.seconds ? b : a));
   await waitFor(operationIn(longest.id), longest.seconds);
   for (const result of await repeat(waits.map(({ id }) => id))) {
