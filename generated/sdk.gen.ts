@@ -22,7 +22,8 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
 /**
  * Search public spaces by text
  *
- * Returns public spaces whose title and description together contain every word of `q`. Frequent stop
+ * Returns public spaces whose title and description together contain every word of `q`. `listSpaces` returns the
+ * same list with `next_cursor` in the body. Frequent stop
  * words such as `the` are ignored, except at the end of `q`, if at least two other words remain. A word of
  * `q` matches a whole word or the beginning of one; a word of one or two letters matches beginnings only at
  * the end of `q`. Only the first 12 words count. A blank `q` returns an empty array.
@@ -51,7 +52,8 @@ export const searchSpaces = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Search public spaces by tag
  *
- * Returns the public spaces that have the tag. The whole tag name must match. Case, character width, a
+ * Returns the public spaces that have the tag. `listSpaces` returns the same list with `next_cursor` in the body, for
+ * tags in any spelling. The whole tag name must match. Case, character width, a
  * leading `#`, and accents on Latin, Greek and Cyrillic letters are ignored. Simplified and traditional
  * Chinese characters match each other, and so do other spelling variants that the text search ignores. An
  * unknown tag returns an empty array. Spaces are sorted by popularity (number of participants in
@@ -666,7 +668,8 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
  * Appreciate a message
  *
  * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
- * request has no effect. Returns 403 if the caller is the author of the message.
+ * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
+ * Returns 403 if the caller is the author of the message.
  *
  * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
  *

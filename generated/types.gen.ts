@@ -395,7 +395,9 @@ export type Message = {
      */
     text: string;
     /**
-     * Number of words in the text, by the word boundaries of Unicode (UAX 29)
+     * Number of words in the text, by the word boundaries of Unicode (UAX 29). Scripts without spaces, such as
+     * Chinese and Thai, are divided by a dictionary, so another server can count other numbers of words in them.
+     *
      */
     word_count: number;
     /**
@@ -580,7 +582,7 @@ export type OwnMessage = {
      */
     text: string;
     /**
-     * Number of words in the text, by the word boundaries of Unicode (UAX 29)
+     * Number of words in the text, see `Message`
      */
     word_count: number;
     /**
@@ -774,7 +776,7 @@ export type Username = string;
 
 /**
  * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes. `ada@localhost` is
- * valid, although it does not match the format `email` of many libraries.
+ * valid, although it does not match the format `email` of many libraries. Stored as written, compared without case.
  *
  */
 export type Email = string;
@@ -1818,7 +1820,7 @@ export type ListSpacesData = {
          */
         tag?: string;
         /**
-         * The order of the list of all public spaces.
+         * The order of the list of all public spaces. By default, `popular`.
          */
         sort?: 'popular' | 'newest';
         /**

@@ -372,7 +372,7 @@ export const zUsernameChange = z.object({
 
 /**
  * An ASCII email address that is valid in an HTML `<input type="email">`; at most 254 bytes. `ada@localhost` is
- * valid, although it does not match the format `email` of many libraries.
+ * valid, although it does not match the format `email` of many libraries. Stored as written, compared without case.
  *
  */
 export const zEmail = z.string().max(254).regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/, 'must be an email address');

@@ -23,6 +23,8 @@ export function searchHandlers(context: Context) {
     listSpaces: async (request, reply) => {
       const { q, tag, sort = 'popular', as_typed = false } = request.query ?? {};
       assertOneList({ ...request.query, asTyped: as_typed });
+      // The default order has the same cursors whether it is omitted or not.
+      if (q === undefined && tag === undefined) Object.assign(request.query ?? {}, { sort });
       const page = await readPage(context, request, reply, (pageRequest) => {
         if (q !== undefined)
           return searchByText(context, { query: q, asTyped: as_typed }, pageRequest);

@@ -10,6 +10,8 @@ const app = useApp();
 let user: TestUser;
 /** The response of each operation with links. */
 let responses: Record<string, object>;
+/** The query parameters of these requests. */
+let query: Record<string, string>;
 beforeAll(async () => {
   user = await app.register();
   const guest = await app.register();
@@ -23,7 +25,10 @@ beforeAll(async () => {
     createSpace: space,
     joinSpace: (await api.joinSpace({ client: user.client, path })).data ?? {},
     sendMessage: await sendMessage(user, space, 'Hello'),
+    listSessions: (await api.listSessions({ client: user.client })).data ?? {},
+    listParticipants: (await api.listParticipants({ client: user.client, query: path })).data ?? {},
   };
+  query = path;
 });
 
 const links = operations.flatMap(({ operationId, responses: declared }) =>
@@ -38,8 +43,11 @@ test.each(links)('the link from %s contains an existing id', async (_name, from,
   const target = operations.find((each) => each.operationId === link.operationId) as Operation;
   const values = Object.entries(link.parameters).map(([name, expression]) => {
     expect(target.parameters.map((each) => each.name)).toContain(name);
+    const [, parameter] = /^\$request\.query\.(\w+)$/.exec(expression) ?? [];
     const keys = expression.replace('$response.body#/', '').split('/');
-    const value = keys.reduce((part: unknown, key) => Object(part)[key], responses[from]);
+    const value = parameter
+      ? query[parameter]
+      : keys.reduce((part: unknown, key) => Object(part)[key], responses[from]);
     expect(value).toMatch(/^[\w-]+$/);
     return [name, value as string];
   });

@@ -157,4 +157,15 @@ describe('listSpaces', () => {
       errors: [{ in: 'query', name, code: 'conflicting', message }],
     });
   });
+
+  test('accepts the cursor of the default order with the order, and vice versa', async () => {
+    for (const [first, second] of [
+      ['', '&sort=popular'],
+      ['&sort=popular', ''],
+    ]) {
+      const { body } = await getPage(app, `/api/spaces?limit=1${first}`);
+      const next = `/api/spaces?limit=1${second}&cursor=${body.next_cursor}`;
+      expect((await getPage(app, next)).status).toBe(200);
+    }
+  });
 });

@@ -125,7 +125,7 @@ func main() {
 			Visibility:  api.VisibilityPublic,
 			Tags:        api.TagNames{tag, "выпечка"},
 		}
-		space := as[*api.Space](author.CreateSpace(ctx, &creation, api.CreateSpaceParams{}))
+		space := as[*api.SpaceHeaders](author.CreateSpace(ctx, &creation, api.CreateSpaceParams{})).Response
 		expect(space.Title == string(creation.Title), "space", space)
 		expect(space.Description == string(creation.Description), "space", space)
 		expect(space.Visibility == os.Getenv("VISIBILITY") && space.InvitationCode.Null, "space", space)
@@ -169,22 +169,22 @@ func main() {
 		return reader.SendMessage(ctx, &creation, api.SendMessageParams{})
 	}
 	early := as[*api.SendMessageForbidden](send("Привет"))
-	expectProblem(api.Problem(*early), 403, "not_a_participant")
+	expectProblem(early.Response, 403, "not_a_participant")
 	joining := api.JoinSpaceParams{SpaceID: spaceID}
-	participation := as[*api.Participation](reader.JoinSpace(ctx, api.OptInvitation{}, joining))
+	participation := as[*api.JoinSpaceOKHeaders](reader.JoinSpace(ctx, api.OptInvitation{}, joining)).Response
 	expect(participation.Space.SpaceID == string(spaceID), "participation", participation)
 	expect(participation.Space.ParticipantCount == 2 && isRecent(participation.JoinedAt), "participation", participation)
 	text := "Привет, мир! 👋\nДва"
-	message := as[*api.Message](send(text))
+	message := as[*api.MessageHeaders](send(text)).Response
 	expect(message.Text == text && message.WordCount == 3 && message.AppreciationCount == 0, "message", message)
 	expect(message.Author.Username == "reader-"+run, "message", message)
 
 	// Appreciate the message.
 	appreciation := api.AppreciateMessageParams{MessageID: api.ID(message.MessageID)}
-	appreciated := as[*api.Message](author.AppreciateMessage(ctx, appreciation))
+	appreciated := as[*api.MessageHeaders](author.AppreciateMessage(ctx, appreciation)).Response
 	expect(appreciated.AppreciationCount == 1, "message", appreciated)
-	own := as[*api.AppreciateMessageForbidden](reader.AppreciateMessage(ctx, appreciation))
-	expectProblem(api.Problem(*own), 403, "own_message")
+	own := as[*api.ProblemHeaders](reader.AppreciateMessage(ctx, appreciation))
+	expectProblem(own.Response, 403, "own_message")
 	listed := as[*api.MessagePageHeaders](anyone.ListMessages(ctx, api.ListMessagesParams{SpaceID: spaceID}))
 	messages := listed.Response.Items
 	expect(len(messages) == 1 && messages[0].MessageID == message.MessageID, "messages", messages)
@@ -201,20 +201,20 @@ func main() {
 	sessions := as[*api.SessionPageHeaders](veteran.ListSessions(ctx, api.ListSessionsParams{})).Response
 	session := sessions.Items[0]
 	expect(session.IsCurrent, "session", session)
-	as[*api.Confirmation](veteran.EndSession(ctx, api.EndSessionParams{SessionID: api.ID(session.SessionID)}))
+	as[*api.ConfirmationHeaders](veteran.EndSession(ctx, api.EndSessionParams{SessionID: api.ID(session.SessionID)}))
 	expectUnauthenticated(veteran.GetProfile(ctx))
 
 	// Change the username and the bio.
 	taken := api.UsernameChange{Username: api.Username("reader-" + run)}
-	refusedName := as[*api.ChangeUsernameConflict](author.ChangeUsername(ctx, &taken))
-	conflict := expectProblem(api.Problem(*refusedName), 409, "username_taken")
+	refusedName := as[*api.UsernameTakenHeaders](author.ChangeUsername(ctx, &taken))
+	conflict := expectProblem(refusedName.Response, 409, "username_taken")
 	expect(len(conflict.Errors) == 1 && conflict.Errors[0].Pointer.Value == "/username", "problem", conflict)
 	username := "author." + run
 	renaming := api.UsernameChange{Username: api.Username(username)}
-	renamed := as[*api.ConfirmationHeaders](author.ChangeUsername(ctx, &renaming)).Response
+	renamed := as[*api.ChangePasswordOKHeaders](author.ChangeUsername(ctx, &renaming)).Response
 	expect(strings.Contains(renamed.Message, username), "confirmation", renamed)
 	bio := "Пеку по воскресеньям.\nСпорю о запятых."
-	as[*api.Confirmation](author.ChangeBio(ctx, &api.BioChange{Bio: bio}))
+	as[*api.ConfirmationHeaders](author.ChangeBio(ctx, &api.BioChange{Bio: bio}))
 	profile = as[*api.ProfileHeaders](author.GetProfile(ctx)).Response
 	expect(profile.Username == username && profile.Bio == bio && profile.Stats.SpacesCreated == 3, "profile", profile)
 
@@ -233,21 +233,21 @@ func main() {
 		expect(profile.ProfilePicture == uploaded, "profile", profile)
 	}
 	tooLarge := as[*api.ChangeProfilePictureRequestEntityTooLarge](upload(make([]byte, maxAvatarBytes+1), "avatar.png"))
-	expectProblem(api.Problem(*tooLarge), 413, "avatar_too_large")
+	expectProblem(tooLarge.Response, 413, "avatar_too_large")
 
 	// Change the password.
 	wrong := api.PasswordChange{CurrentPassword: "not my password", NewPassword: newPassword}
-	refused := as[*api.ChangePasswordForbidden](author.ChangePassword(ctx, &wrong))
-	expectProblem(api.Problem(*refused), 403, "current_password_incorrect")
+	refused := as[*api.LoginForbiddenHeaders](author.ChangePassword(ctx, &wrong))
+	expectProblem(refused.Response, 403, "current_password_incorrect")
 	right := api.PasswordChange{CurrentPassword: password, NewPassword: newPassword}
-	as[*api.ConfirmationHeaders](author.ChangePassword(ctx, &right))
+	as[*api.ChangePasswordOKHeaders](author.ChangePassword(ctx, &right))
 	oldCredentials := api.Credentials{Email: registration("author").Email, Password: password}
-	loggedIn := as[*api.ProblemHeaders](anyone.Login(ctx, &oldCredentials))
+	loggedIn := as[*api.LoginUnauthorizedHeaders](anyone.Login(ctx, &oldCredentials))
 	expectProblem(loggedIn.Response, 401, "credentials_incorrect")
 
 	// Delete the accounts.
 	for _, user := range []*api.Client{author, reader} {
-		as[*api.Confirmation](user.DeleteAccount(ctx))
+		as[*api.ConfirmationHeaders](user.DeleteAccount(ctx))
 		expectUnauthenticated(user.GetProfile(ctx))
 	}
 	left := as[*api.SearchSpacesByTagOKHeaders](anyone.SearchSpacesByTag(ctx, byTag)).Response
