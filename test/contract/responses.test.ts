@@ -16,7 +16,12 @@ const problem = {
 function explain(body: object, status: number, headers: Record<string, string> = {}) {
   const type = status < 400 ? 'application/json' : 'application/problem+json';
   const text = JSON.stringify(body);
-  const all = { 'content-type': type, 'x-request-id': 'r1', ...headers };
+  const all = {
+    'content-type': type,
+    'x-request-id': 'r1',
+    'cache-control': 'no-store',
+    ...headers,
+  };
   return explainViolation(getUser, new Response(text, { status, headers: all }), text);
 }
 
@@ -41,6 +46,11 @@ test.each([
     'application/json',
   ],
   ['a header of another type', explain(problem, 429, { 'retry-after': '0' }), 'Retry-After'],
+  [
+    'a response that caches may keep',
+    explain(problem, 404, { 'cache-control': 'public' }),
+    'no-store',
+  ],
   ['another scheme', explain(problem, 401, { 'www-authenticate': 'Basic' }), 'WWW-Authenticate'],
 ])('notices %s', (_fault, violation, expected) => {
   expect(violation).toContain(expected);

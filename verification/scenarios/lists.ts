@@ -239,7 +239,7 @@ export const lists: Scenario[] = Object.entries(kinds).flatMap(([name, open]) =>
       rule: 'The cursor was not returned by this list.',
       async run(stage: Stage) {
         const { caller, inputs } = await open({ ...stage, newcomer: stage.user });
-        for (const limit of [0, 101, -1, 'many', 1.5]) {
+        for (const limit of [0, 101, -1, 'many', 1.5, '05']) {
           await caller.refused(operation, { ...inputs, limit }, 'invalid_request');
         }
         await caller.refused(operation, { ...inputs, cursor: stage.word() }, [

@@ -4,6 +4,8 @@ import { contract, type Header, type Operation, type Schema } from '../contract.
 
 const ajv = new Ajv({ strict: false, formats: { binary: true, password: true } });
 (addFormats as unknown as (ajv: Ajv) => void)(ajv);
+// Stricter than RFC 3339: the contract says that times are in UTC, with milliseconds and `Z`.
+ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const validators = new Map<object, ValidateFunction>();
 
 /** Rules for the values of headers that their schemas cannot express. */
@@ -27,6 +29,10 @@ export function explainViolation(
   for (const [name, header] of Object.entries(declared.headers ?? {})) {
     const violation = explainHeader(name, header, headers.get(name));
     if (violation) return violation;
+  }
+  const dependsOnCaller = operation.authentication === 'required' || status >= 400;
+  if (dependsOnCaller && headers.get('cache-control') !== 'no-store') {
+    return `Cache-Control is ${headers.get('cache-control')} instead of no-store`;
   }
   const type = headers.get('content-type');
   if (!declared.content) return text === '' ? undefined : 'the response must have no body';
