@@ -28,6 +28,8 @@ const MODULES = [
 const WITHOUT = [
   'server/accounts/{account,old-usernames}.ts',
   'server/auth/{password-hashing,replaced-hashes}.ts',
+  // Decides when followers are told. It also polls, so most faults only delay a response.
+  'server/messages/followers.ts',
 ];
 
 const OPERATORS: Partial<Record<ts.SyntaxKind, string>> = {

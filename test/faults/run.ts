@@ -11,7 +11,11 @@ import type { Scenario } from '../../verification/scenarios/scenario.ts';
 import { openWorld, type World } from '../../verification/world.ts';
 import { type Fault, plantFaults } from './faults.ts';
 
-// Plants faults into the server, one at a time, and prints whether a scenario of the contract check finds each.
+// Plants faults into the server, one at a time, and prints whether a scenario of the contract check finds each:
+//
+//   npm run faults -- [--file PATTERN] [--every N]
+//
+// with the faults in the modules whose path matches, or every nth of them.
 
 const { values } = parseArgs({
   options: {
@@ -151,7 +155,7 @@ async function find(fault: Fault): Promise<string | undefined> {
 const isReached = ({ number }: Fault) => reaching.has(number) || server.reachedAtStart.has(number);
 const selected = faults
   .filter(isReached)
-  .filter(({ file }) => file.includes(values.file))
+  .filter(({ file }) => new RegExp(values.file).test(file))
   .filter((_, i) => i % Number(values.every) === 0);
 console.log(
   `${faults.length} faults, ${faults.filter(isReached).length} of them in code that the scenarios reach, ${selected.length} selected`,
