@@ -64,21 +64,22 @@ export async function startMock({ host, port, isStateful }: MockOptions): Promis
   };
 }
 
-/** Responds to a request that Node.js cannot parse, so that it never becomes a `request`. */
+/** Responds to headers that are too large, so that they never become a `request`. Otherwise does what Node.js does. */
 function rejectMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable) {
+  if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const problem =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? new HttpProblem('headers_too_large', 'The request line and headers are too large.')
-      : new HttpProblem('invalid_request', 'The request is not valid HTTP.');
+  if (code !== 'HPE_HEADER_OVERFLOW') {
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+    return;
+  }
   const outgoing = new ServerResponse(new IncomingMessage(socket));
   outgoing.assignSocket(socket);
   outgoing.shouldKeepAlive = false;
   outgoing.on('finish', () => socket.end());
-  send(outgoing, problemResponse(problem));
+  const detail = 'The request line and headers are too large.';
+  send(outgoing, problemResponse(new HttpProblem('headers_too_large', detail)));
 }
 
 async function handle(
