@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const MAX_RETRY_AFTER_SECONDS = 120;
 
 /** Maximum number of waits for the same request. */
-const MAX_WAITS = 5;
+const MAX_WAITS = 10;
 
 /** When the waits that have been reported end, by operation. */
 const reportedUntil = new Map<string, number>();

@@ -139,13 +139,18 @@ export class Caller {
     url: string,
     headers: Record<string, string> = {},
   ): Promise<{ status: number; headers: Headers; bytes: Buffer }> {
-    // With another value, `fetch` adds `no-cache` to conditional requests.
-    const response = await this.#transport.fetch(url, {
-      headers: { 'cache-control': 'max-age=0', ...headers },
-    });
-    this.#transport.onExchange(`GET ${url} → ${response.status}`, '');
-    const bytes = Buffer.from(await response.arrayBuffer());
-    return { status: response.status, headers: response.headers, bytes };
+    for (let waits = 0; ; waits += 1) {
+      // With another value, `fetch` adds `no-cache` to conditional requests.
+      const response = await this.#transport.fetch(url, {
+        headers: { 'cache-control': 'max-age=0', ...headers },
+      });
+      this.#transport.onExchange(`GET ${url} → ${response.status}`, '');
+      const bytes = Buffer.from(await response.arrayBuffer());
+      const seconds = secondsToWait(response, waits);
+      if (seconds === undefined)
+        return { status: response.status, headers: response.headers, bytes };
+      await waitFor('an avatar', seconds, this.#transport.interruption);
+    }
   }
 
   /**
