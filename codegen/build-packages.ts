@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build as buildPage } from 'vite';
 import { bundleModules } from './packages/bundle.ts';
@@ -79,6 +79,7 @@ async function build(
   }
   cpSync(readme, join(target, 'README.md'));
   for (const [path, content] of Object.entries(json)) {
+    mkdirSync(dirname(join(target, path)), { recursive: true });
     writeFileSync(join(target, path), `${JSON.stringify(content(), null, 2)}\n`);
   }
   // Last, because the bundler reads the manifest.

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Application } from '#stateful-mock';
 import { contractFor, contractTextFor, findOperation } from '../server/contract.ts';
@@ -52,6 +52,7 @@ export async function startMock({ host, port, isStateful }: MockOptions): Promis
       send(outgoing, problemResponse(error));
     }
   });
+  server.on('clientError', rejectMalformed);
   const [, application] = await starting;
   return {
     url,
@@ -61,6 +62,24 @@ export async function startMock({ host, port, isStateful }: MockOptions): Promis
       await application?.[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Responds to headers that are too large, so that they never become a `request`. Otherwise does what Node.js does. */
+function rejectMalformed({ code }: NodeJS.ErrnoException, socket: Socket): void {
+  if (code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  if (code !== 'HPE_HEADER_OVERFLOW') {
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+    return;
+  }
+  const outgoing = new ServerResponse(new IncomingMessage(socket));
+  outgoing.assignSocket(socket);
+  outgoing.shouldKeepAlive = false;
+  outgoing.on('finish', () => socket.end());
+  const detail = 'The request line and headers are too large.';
+  send(outgoing, problemResponse(new HttpProblem('headers_too_large', detail)));
 }
 
 async function handle(

@@ -60,6 +60,13 @@ export class TemporaryAccounts {
     return registration;
   }
 
+  /** Also deletes an account that a request under test has registered. */
+  adopt(registration: Registration, token: string): void {
+    const known = this.#accounts.find(({ email }) => email === registration.email);
+    if (known) known.token ??= token;
+    else this.#accounts.push({ ...registration, token });
+  }
+
   #forget(account: Registration): void {
     this.#accounts.splice(this.#accounts.indexOf(account), 1);
   }

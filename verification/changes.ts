@@ -5,6 +5,7 @@ import { newUsername } from './accounts.ts';
 import { operations } from './contract.ts';
 import { dataOf } from './exchange.ts';
 import { avatar, avatarForm, bodyExampleOf } from './requests.ts';
+import { png } from './scenarios/avatars.ts';
 import type { World } from './world.ts';
 
 /** What a request has instead of the contract's examples, so that it provokes one response. */
@@ -14,7 +15,7 @@ export interface Changes {
   /** Values of parameters, by name. */
   parameters?: Record<string, string>;
   /** Fields of the JSON body. Ignored if the operation has none. */
-  fields?: object;
+  fields?: Record<string, unknown>;
   /** The multipart body. */
   form?: FormData;
   headers?: Record<string, string>;
@@ -66,6 +67,26 @@ const usedKey: Change = async (world) => {
   const { headers = {} } = await repeatedCreation(world);
   return { headers };
 };
+/** A new account, because a server without the limit deletes the account that sends the request. */
+const asTemporary: Change = async ({ register }) => ({ token: (await register()).token });
+const inNewSession: Change = async ({ logIn, creator }) => ({ token: await logIn(creator) });
+const ofNewSession: Change = async ({ openSession }) => ({
+  parameters: { session_id: await openSession() },
+});
+const inNewSpace: Change = async ({ createSpace }) => inSpace(await createSpace());
+const ofNewMessage: Change = async ({ sendMessage }) => {
+  const { message_id } = await sendMessage();
+  return { parameters: { message_id } };
+};
+const newName = (): Changes => ({ fields: { username: newUsername() } });
+/** Combines a change with that of the status. A server without the check of the status carries the request out. */
+const harmless =
+  (status: number, change: Change): Change =>
+  async (world) => {
+    const byStatus = await changesByStatus[status]?.(world);
+    const own = await change(world);
+    return { ...byStatus, ...own, fields: { ...own.fields, ...byStatus?.fields } };
+  };
 const unsupportedAvatar = (): Changes => ({ form: avatarForm('This is not an image.') });
 
 /**
@@ -77,14 +98,14 @@ export const changes: Record<string, Change> = {
   'searchSpaces 200': ({ word }) => ({ parameters: { q: `what ${word}` } }),
   'searchSpacesByTag 404': () => ({ parameters: { tag: '' } }),
 
-  'changeUsername 200': () => ({ fields: { username: newUsername() } }),
+  'changeUsername 200': newName,
   'changeUsername 409': takenUsername,
   // `other` sends its own username. The request changes nothing, but counts.
   'changeUsername 429': (world) => ({ ...asOther(world), ...takenUsername(world) }),
   // Not as `creator`: restoring the bio of an existing account would then get 429.
   'changeBio 429': asOther,
   'changeProfilePicture 400': () => ({ form: avatarForm() }),
-  'changeProfilePicture 413': () => ({ form: avatarForm(new Uint8Array(5_242_881)) }),
+  'changeProfilePicture 413': () => ({ form: avatarForm(png(5_242_881)) }),
   'changeProfilePicture 415': unsupportedAvatar,
   'changeProfilePicture 422': () => ({ form: avatarForm(avatar.subarray(0, -40)) }),
   'changeProfilePicture 429': (world) => ({ ...asOther(world), ...unsupportedAvatar() }),
@@ -94,7 +115,7 @@ export const changes: Record<string, Change> = {
   }),
   'changePassword 403': wrongPassword,
   'changePassword 429': (world) => ({ ...asOther(world), ...wrongPassword() }),
-  'deleteAccount 200': async ({ register }) => ({ token: (await register()).token }),
+  'deleteAccount 200': asTemporary,
 
   'register 201': newRegistration,
   'register 403': newRegistration,
@@ -108,11 +129,9 @@ export const changes: Record<string, Change> = {
   'login 403': ({ creator: { email, password } }) => ({ fields: { email, password } }),
   'login 401': unknownAddress,
   'login 429': unknownAddress,
-  'logout 200': async ({ logIn, creator }) => ({ token: await logIn(creator) }),
+  'logout 200': inNewSession,
   'logout 400': () => ({ parameters: { everywhere: 'perhaps' } }),
-  'endSession 200': async ({ openSession }) => ({
-    parameters: { session_id: await openSession() },
-  }),
+  'endSession 200': ofNewSession,
 
   'getSpace 304': () => ({ headers: { 'If-None-Match': '*' } }),
   'createSpace 404': repeatedCreation,
@@ -125,7 +144,7 @@ export const changes: Record<string, Change> = {
   'updateSpace 412': () => ({ headers: { 'If-Match': '"0"' } }),
   'updateSpace 422': usedKey,
   'updateSpace 429': asCreator,
-  'deleteSpace 200': async ({ createSpace }) => inSpace(await createSpace()),
+  'deleteSpace 200': inNewSpace,
   'deleteSpace 403': asOther,
   'renewInvitationCode 200': inPrivateSpace,
   'renewInvitationCode 403': asOther,
@@ -153,10 +172,7 @@ export const changes: Record<string, Change> = {
   'sendMessage 422': usedKey,
   'sendMessage 429': asCreator,
   'sendMessage 403': ({ otherSpace: { space_id } }) => ({ fields: { space_id } }),
-  'deleteMessage 200': async ({ sendMessage }) => {
-    const { message_id } = await sendMessage();
-    return { parameters: { message_id } };
-  },
+  'deleteMessage 200': ofNewMessage,
   'deleteMessage 403': asOther,
   'appreciateMessage 200': asOther,
   'appreciateMessage 403': asCreator,
@@ -167,4 +183,18 @@ export const changes: Record<string, Change> = {
   'reportSpace 429': asCreator,
   'reportMessage 409': asFrequentReporter,
   'reportMessage 429': asCreator,
+
+  'register 400': harmless(400, newRegistration),
+  'register 413': harmless(413, newRegistration),
+  'register 415': harmless(415, newRegistration),
+  'register 431': harmless(431, newRegistration),
+  'changeUsername 413': harmless(413, newName),
+  'changeUsername 415': harmless(415, newName),
+  'changeUsername 431': harmless(431, newName),
+  'changeProfilePicture 431': harmless(431, asOther),
+  'deleteAccount 431': harmless(431, asTemporary),
+  'logout 431': harmless(431, inNewSession),
+  'endSession 431': harmless(431, ofNewSession),
+  'deleteSpace 431': harmless(431, inNewSpace),
+  'deleteMessage 431': harmless(431, ofNewMessage),
 };

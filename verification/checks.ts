@@ -2,6 +2,7 @@ import { declaredResponses } from './declared-responses.ts';
 import type { Difference, Result, Transaction } from './dredd.ts';
 import {
   explainNetworkError,
+  FailedOperation,
   MAX_TEXT_LENGTH,
   MissingOperation,
   UnexpectedResponse,
@@ -18,8 +19,14 @@ export interface Check {
   request?: string | undefined;
   /** Its response: status, content type and body; undefined if there was none. */
   response?: string | undefined;
-  /** The unimplemented operation that prevented the check. `request` and `response` are those of this operation. */
-  missingOperation?: string;
+  /** For a scenario: the rule in the contract that it proves. */
+  rule?: string;
+  /** For a failed scenario: its requests with their responses, a line for each. */
+  exchanges?: string[];
+  /** The operation whose failure prevented the check. `request` and `response` are those of this operation. */
+  failedOperation?: string;
+  /** Whether the server does not implement this operation. */
+  isMissing?: boolean;
 }
 
 export interface Cause {
@@ -47,7 +54,10 @@ export function failedCheck(name: string, error: unknown): Check {
   }
   const { message: text, request, response } = error;
   const check: Check = { name, causes: [{ text }], request, response };
-  if (error instanceof MissingOperation) check.missingOperation = error.operationId;
+  if (error instanceof FailedOperation) {
+    check.failedOperation = error.operationId;
+    check.isMissing = error instanceof MissingOperation;
+  }
   return check;
 }
 
@@ -94,8 +104,15 @@ function explainHeader({ location }: Difference, { expected, real }: Transaction
     (each) => `/${each.toLowerCase()}` === location?.pointer,
   ) as string;
   const value = real?.headers[name.toLowerCase()];
+  if (value === undefined && isEmptyList(real?.body)) {
+    return { text: 'The list is empty, although the test data has items for it' };
+  }
   if (value === undefined) return { text: `Missing header: ${name}` };
   return { text: `Wrong ${name}: "${value}" instead of "${expected.headers[name]}"` };
+}
+
+function isEmptyList(body = ''): boolean {
+  return body === '[]' || /"items"\s*:\s*\[\s*\]/.test(body);
 }
 
 /** Plain words for messages of Dredd. */

@@ -1,5 +1,7 @@
 import { type Contract, contract as openContract, readOperations } from '../server/contract.ts';
 
+export type { Header, Operation, Schema } from '../server/contract.ts';
+
 /**
  * Returns the contract with `additionalProperties: false` in every schema that lists fields, and only the known values
  * of texts in responses. The contract itself allows others, so that clients accept those of later versions. A check of a
@@ -23,3 +25,7 @@ export const contract: Contract = JSON.parse(JSON.stringify(closedContract()), (
 
 /** The operations of the contract, in its order. */
 export const operations = readOperations(contract);
+
+/** The status of each problem code. */
+export const problemStatuses: Readonly<Record<string, number>> =
+  contract.components.schemas.Problem?.properties?.code?.['x-problem-statuses'] ?? {};

@@ -41,30 +41,40 @@ export class UnexpectedResponse extends Error {
   }
 }
 
-/** A request for the data of a check, to an operation that the server does not implement. */
-export class MissingOperation extends UnexpectedResponse {
+/** A request for the data of a check that has failed, so that checks with this data cannot run. */
+export class FailedOperation extends UnexpectedResponse {
   readonly operationId: string;
 
-  constructor(operationId: string, exchange: Exchange<unknown>) {
-    super(exchange, `returned ${exchange.response?.status}`);
+  constructor(operationId: string, exchange: Exchange<unknown>, deviation?: string) {
+    super(exchange, deviation ?? `returned ${exchange.response?.status}`);
     this.operationId = operationId;
   }
 }
 
+/** A failed operation that the server does not implement. */
+export class MissingOperation extends FailedOperation {}
+
 /**
  * Resolves to the body of a successful response.
  * @throws MissingOperation if the server does not implement the operation
- * @throws UnexpectedResponse for every other response
+ * @throws FailedOperation for every other response, and for a body with an id of another type
+ * @throws UnexpectedResponse without a response
  */
 export async function dataOf<T>(call: Promise<Exchange<T>>): Promise<T> {
   const exchange = await call;
   const { data, error, request, response } = exchange;
-  if (data !== undefined) return data;
-  const body = typeof error === 'string' ? error : JSON.stringify(error ?? null);
-  if (request && response && isNotImplemented(response.status, body)) {
-    throw new MissingOperation(operationOf(request), exchange);
+  if (!request || !response) throw new UnexpectedResponse(exchange, 'got no response');
+  if (data !== undefined) {
+    const wrong = Object.entries(data as object).find(
+      ([name, value]) => /(_id|access_token)$/.test(name) && typeof value !== 'string',
+    );
+    if (!wrong) return data;
+    const deviation = `returned ${JSON.stringify(wrong[1])} as ${wrong[0]}, which must be a string`;
+    throw new FailedOperation(operationOf(request), exchange, deviation);
   }
-  throw new UnexpectedResponse(exchange, `returned ${response?.status}`);
+  const body = typeof error === 'string' ? error : JSON.stringify(error ?? null);
+  const Failure = isNotImplemented(response.status, body) ? MissingOperation : FailedOperation;
+  throw new Failure(operationOf(request), exchange);
 }
 
 /**

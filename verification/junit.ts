@@ -1,14 +1,18 @@
 import { explainCauses } from './checks.ts';
+import { operationIn } from './missing-operations.ts';
+import { toOneLine } from './text.ts';
 import type { Verification } from './verify.ts';
 
 /** Formats a verification as JUnit XML, with a test case per check, per blocked check and per omitted response. */
 export function formatJunit({ checks, omitted, blocked }: Verification): string {
   const failures = checks.filter(({ causes }) => causes.length > 0);
-  const checkLines = checks.map(({ name, causes, request, response = 'no response' }) => {
+  const checkLines = checks.map((check) => {
+    const { name, causes, rule, exchanges = [], request, response = 'no response' } = check;
     if (causes.length === 0) return `${openTestCase(name)} />`;
     const explanations = causes.map((cause) => explainCauses([cause]));
     const exchange = request === undefined ? [] : [`> ${request}`, `< ${response}`];
-    const text = [...explanations, ...exchange].join('\n');
+    const quote = rule === undefined ? [] : [`Contract: ${toOneLine(rule)}`];
+    const text = [...explanations, ...quote, ...exchange, ...exchanges].join('\n');
     return `${openTestCase(name)}><failure message="${escapeXml(explanations.join('; '))}">${escapeXml(text)}</failure></testcase>`;
   });
   const skipped = [
@@ -33,7 +37,7 @@ export function formatJunit({ checks, omitted, blocked }: Verification): string 
 
 function openTestCase(name: string): string {
   // Reports group test cases by class name.
-  const [operation = ''] = name.split(' ', 1);
+  const operation = operationIn(name);
   return `  <testcase classname="${escapeXml(operation)}" name="${escapeXml(name)}"`;
 }
 

@@ -27,5 +27,5 @@ export function findMissingOperations(results: Result[]): Map<string, Result> {
 
 /** Returns the operation at the beginning of the name of a check. */
 export function operationIn(name: string): string {
-  return name.split(' ', 1)[0] as string;
+  return /^\w*/.exec(name)?.[0] ?? '';
 }

@@ -20,15 +20,21 @@ const existingItem = ({ space }: World) => space;
 /**
  * Returns a function that changes a transaction so that it provokes the expected response.
  * @param onSkip called for each response that cannot be provoked
+ * @param isWanted returns whether to send the request for a response
  */
 export function prepareWith(
   { world, specialWorlds }: Servers,
   onSkip: (response: DeclaredResponse, reason: string) => void,
+  isWanted: (id: string) => boolean = () => true,
 ): (transaction: Transaction) => Promise<void> {
   return async (transaction) => {
     const response = findDeclaredResponse(transaction);
     const { id, status, schema } = response;
     transaction.id = id;
+    if (!isWanted(id)) {
+      transaction.skip = true;
+      return;
+    }
     // Whether a server has rate limits depends on its settings.
     for (const name of Object.keys(transaction.expected.headers)) {
       if (name.startsWith('RateLimit-')) delete transaction.expected.headers[name];
@@ -51,11 +57,9 @@ export function prepareWith(
     await changeRequest(transaction, response, target);
     if (status !== '429') return;
     const isQuotaLow = special !== undefined;
-    const isReached = await reachLimit(transaction, target, isQuotaLow);
+    const unreached = await reachLimit(transaction, target, isQuotaLow);
     // With a low quota, the missing 429 is a failure.
-    if (!isReached && !isQuotaLow) {
-      skip(`the server has no limit of less than ${MAX_REQUESTS_TO_LIMIT} requests`);
-    }
+    if (unreached !== undefined && !isQuotaLow) skip(unreached);
   };
 }
 
@@ -110,10 +114,6 @@ async function changeRequest(
     request.headers['Content-Type'] = encoded.headers.get('content-type') as string;
     request.body = Buffer.from(await encoded.arrayBuffer());
   }
-  // Dredd sends the examples of all headers. A key that is always the same would prevent creations.
-  for (const { name, in: location } of operation.parameters) {
-    if (location === 'header') delete request.headers[name];
-  }
   // A change with a token, such as that for a 401, needs no account of `creator`.
   const isAuthenticated = operation.authentication !== 'none';
   const token = change.token ?? (isAuthenticated && world.creator.token);
@@ -165,21 +165,23 @@ function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredRes
 }
 
 /**
- * Repeats a request until it gets 429. Resolves to whether it did.
+ * Repeats a request until it gets 429. Resolves to the reason if it does not.
  * @param isQuotaLow whether to continue after a response without RateLimit headers; quotas of accounts send none
  */
 async function reachLimit(
   { request, fullPath }: Transaction,
   { url, fetch }: World,
   isQuotaLow: boolean,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const { method, headers } = request;
   const body = request.body.length > 0 ? request.body : null;
   for (let i = 0; i < MAX_REQUESTS_TO_LIMIT; i += 1) {
     const response = await fetch(new URL(fullPath, url), { method, headers, body });
     await response.arrayBuffer();
-    if (response.status === 429) return true;
-    if (!isQuotaLow && !response.headers.has('ratelimit-limit')) return false;
+    if (response.status === 429) return undefined;
+    if (!isQuotaLow && !response.headers.has('ratelimit-limit')) {
+      return 'the response has no RateLimit-Limit, so this limit is off';
+    }
   }
-  return false;
+  return `${MAX_REQUESTS_TO_LIMIT} requests did not reach the limit`;
 }

@@ -5,6 +5,8 @@ import type { Verification } from './verify.ts';
 const LINE_LENGTH = 80;
 /** Maximum number of checks per cause that are shown with request and response. */
 const MAX_EXAMPLES = 2;
+/** Maximum number of requests per scenario that are shown: the last ones. */
+const MAX_EXCHANGES = 3;
 /** Maximum length of the text of a request or a response, unless the report is verbose. */
 const MAX_SHOWN_LENGTH = 300;
 
@@ -59,7 +61,7 @@ function formatExtent(group: Failure[], checks: Check[]): string {
 }
 
 function formatExample({ pointer, check }: Failure, isVerbose: boolean): string[] {
-  const { name, request, response } = check;
+  const { name, rule, exchanges = [], request, response } = check;
   const maxLength = isVerbose ? Number.POSITIVE_INFINITY : MAX_SHOWN_LENGTH;
   const format = (sign: string, text: string | undefined) =>
     text === undefined ? [] : wrap(`    ${sign} ${shorten(compact(text), maxLength)}`, '      ');
@@ -67,6 +69,8 @@ function formatExample({ pointer, check }: Failure, isVerbose: boolean): string[
     `  ${name}${pointer ? ` at ${pointer}` : ''}`,
     ...format('>', request),
     ...format('<', response),
+    ...format('Contract:', rule),
+    ...exchanges.slice(isVerbose ? 0 : -MAX_EXCHANGES).flatMap((line) => format('>', line)),
   ];
 }
 

@@ -51,7 +51,7 @@ function reasonOf(error: unknown, interruption: AbortSignal | undefined): unknow
 
 async function requireApi(url: string): Promise<void> {
   const { href, pathname } = new URL(`${url}/api/profile/me`);
-  const response = await get(href);
+  const response = await send('GET', href);
   const { status, headers } = response;
   const location = headers.get('location');
   if (location !== null) {
@@ -59,18 +59,25 @@ async function requireApi(url: string): Promise<void> {
   }
   if (isOfApi(response)) return;
   // The server may not implement this operation.
-  for (const other of operations.filter(({ method }) => method === 'GET')) {
-    if (isOfApi(await get(url + other.path))) return;
+  for (const { method, path, authentication } of operations) {
+    // An empty body is invalid, so the request changes nothing.
+    const isHarmless = method === 'GET' || authentication === 'none';
+    if (isHarmless && isOfApi(await send(method, url + path))) return;
   }
   const type = headers.get('content-type') ?? 'no content type';
   throw new NotVerifiedError(
     `${url} does not serve this API: GET ${pathname} returned ${status} (${type}). Check the URL, which does not include /api.`,
   );
 
-  async function get(target: string): Promise<ReadResponse> {
+  async function send(method: string, target: string): Promise<ReadResponse> {
     try {
       const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-      const response = await fetch(target, { redirect: 'manual', signal });
+      const response = await fetch(target, {
+        method,
+        redirect: 'manual',
+        signal,
+        ...(method !== 'GET' && { body: '{}', headers: { 'content-type': 'application/json' } }),
+      });
       const { status, headers } = response;
       return { status, headers, body: await response.text() };
     } catch (error) {

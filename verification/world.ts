@@ -18,11 +18,12 @@ import {
   TemporaryAccounts,
   useExistingAccount,
 } from './accounts.ts';
-import { dataOf, MissingOperation, REQUEST_TIMEOUT_MS } from './exchange.ts';
+import { dataOf, FailedOperation, operationOf, REQUEST_TIMEOUT_MS } from './exchange.ts';
+import { secondsToWait, waitFor } from './waiting.ts';
 
 /**
- * Temporary accounts on a server, with the data that provokes the declared responses. If the server does not implement
- * an operation that creates some of the data, reading the property of this data throws MissingOperation.
+ * Temporary accounts on a server, with the data that provokes the declared responses. If an operation
+ * that creates some of the data fails, reading the property of this data throws FailedOperation.
  */
 export interface World {
   url: string;
@@ -54,6 +55,8 @@ export interface World {
   register(): Promise<Account>;
   /** Returns data for a registration by a later request. `close` deletes the account. */
   newRegistration(): Registration;
+  /** Makes `close` delete an account that a request under test has registered. */
+  adopt(registration: Registration, token: string): void;
   /** Opens a session. Resolves to its access token. `close` ends it. */
   logIn(credentials: Credentials): Promise<string>;
   /** Opens a session of `creator`. Resolves to its id. */
@@ -123,7 +126,7 @@ const SPACE: SpaceCreation = {
 /**
  * Creates the test data on a server. Deletes it if that fails.
  * @param interruption prevents further requests, except those of `close`
- * @throws UnexpectedResponse if a request fails, unless the server does not implement the operation
+ * @throws UnexpectedResponse if a request gets no response
  */
 export async function openWorld(
   url: string,
@@ -139,8 +142,18 @@ export async function openWorld(
     request.headers.set('connection', 'close');
     return fetch(request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
   };
+  /** Repeats a request that a rate limit has refused. */
+  const fetchPatiently: typeof fetch = async (input, init) => {
+    const request = new Request(input, init);
+    for (let waits = 0; ; waits += 1) {
+      const response = await fetchInTime(request.clone());
+      const seconds = secondsToWait(response, waits);
+      if (seconds === undefined) return response;
+      await waitFor(operationOf(request), seconds, isClosing ? undefined : interruption);
+    }
+  };
   const client: CreateClient = (token = '') =>
-    createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchInTime }));
+    createClient(createConfig({ baseUrl: url, auth: token, fetch: fetchPatiently }));
   const accounts = new TemporaryAccounts(client);
   let existing: ExistingAccount | undefined;
   /** The access tokens of sessions that an existing account must not keep. */
@@ -154,6 +167,7 @@ export async function openWorld(
     client,
     register: () => accounts.register(),
     newRegistration: () => accounts.newRegistration(),
+    adopt: (registration, token) => accounts.adopt(registration, token),
     async logIn(credentials) {
       const token = await logIn(client, credentials);
       openedTokens.push(token);
@@ -217,10 +231,7 @@ export async function openWorld(
   return world;
 }
 
-/**
- * Creates data and adds it to a world. If the server does not implement an operation that creates it, reading the
- * property throws MissingOperation.
- */
+/** Creates data and adds it to a world. If an operation that creates it fails, reading the property throws the error. */
 async function provide<Name extends keyof World>(
   world: World,
   name: Name,
@@ -231,7 +242,7 @@ async function provide<Name extends keyof World>(
     const data = await create();
     get = () => data;
   } catch (error) {
-    if (!(error instanceof MissingOperation)) throw error;
+    if (!(error instanceof FailedOperation)) throw error;
     get = () => {
       throw error;
     };

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { RESERVED, ROLES } from '../../server/accounts/reserved-usernames.ts';
+import { STOP_WORDS } from '../../server/search/rules/stop-words.ts';
 
 /** An npm package that `npm run build` makes from this repository. */
 export interface Package {
@@ -74,6 +76,10 @@ export const packages: Package[] = [
       'openapi.yaml',
       'generated/openapi.json',
       'server/avatars/default.webp',
+      'verification/vectors/*.json',
+      // Lists for those who implement the contract.
+      'server/accounts/common-passwords*.txt',
+      'server/text/confusables*.txt',
       'CHANGELOG.md',
     ],
     manifest: {
@@ -87,7 +93,11 @@ export const packages: Package[] = [
       peerDependencies: { 'space-service-server': root.version },
       peerDependenciesMeta: { 'space-service-server': { optional: true } },
     },
-    bundles: ['mock/prism.js', 'verification/dredd.js'],
+    json: {
+      'lists/reserved-usernames.json': () => ({ roles: ROLES, names: RESERVED }),
+      'lists/stop-words.json': () => [...STOP_WORDS].sort(),
+    },
+    bundles: ['mock/prism.js', 'verification/dredd.js', 'verification/scenarios/responses.js'],
   }),
 ];
 
@@ -108,6 +118,7 @@ function programs(program: {
   assets: string[];
   webPages?: readonly string[];
   bundles?: readonly string[];
+  json?: Package['json'];
   manifest: {
     /** Compiled modules by the name of their command. */
     bin: Record<string, string>;
@@ -119,7 +130,7 @@ function programs(program: {
     peerDependenciesMeta?: Record<string, { optional: boolean }>;
   };
 }): Package {
-  const { name, description, readme, projects, assets, manifest, ...contents } = program;
+  const { name, description, readme, projects, assets, manifest, json, ...contents } = program;
   const { version, license, type, engines } = root;
   return {
     name,
@@ -128,6 +139,7 @@ function programs(program: {
     files: [...assets, 'LICENSE'],
     ...contents,
     json: {
+      ...json,
       'package.json': () => ({ name, version, description, license, type, engines, ...manifest }),
     },
   };

@@ -2,10 +2,10 @@ import { DomainError } from '../errors.ts';
 import { usernameKey, usernameSkeleton } from '../text/username-keys.ts';
 
 /** Official roles. Also reserved as a word of a longer name, with digits or in the plural. */
-const ROLES = 'admin administrator moderator official staff support'.split(' ');
+export const ROLES = 'admin administrator moderator official staff support'.split(' ');
 
 /** Further names that suggest an official role, or no particular user. */
-const RESERVED = [
+export const RESERVED = [
   ...ROLES,
   ...'owner root security help system team anonymous deleted everyone me nobody'.split(' '),
   ...'spaceservice space-service space.service space_service'.split(' '),

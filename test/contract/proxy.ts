@@ -26,16 +26,21 @@ const CONNECTION_HEADERS = [
   'transfer-encoding',
 ];
 
-/** Starts a proxy on the loopback interface that changes responses of a server. */
+/**
+ * Starts a proxy on the loopback interface that changes responses of a server.
+ * @param changeRequest changes the headers of each request
+ */
 export async function startProxy(
   target: string,
   change: (exchange: ProxiedExchange) => void | Promise<void>,
+  changeRequest: (headers: Headers) => void = () => {},
 ): Promise<HttpServer> {
   const forward = async (request: IncomingMessage): Promise<ProxiedExchange> => {
     const { method = '', url: path = '' } = request;
     const body = await buffer(request);
     const headers = new Headers(request.headers as Record<string, string>);
     for (const name of CONNECTION_HEADERS) headers.delete(name);
+    changeRequest(headers);
     const response = await fetch(target + path, {
       method,
       headers,

@@ -195,3 +195,17 @@ test('replaces characters that XML cannot contain', () => {
     'a\ufffd\ufffd\ufffd\ufffdb\u{1f600}\u0085&#9;',
   );
 });
+
+test('writes the rule and the requests of a failed scenario into JUnit XML', () => {
+  const check: Check = {
+    name: 'logout: ends the session',
+    causes: [{ text: 'getProfile returned 200' }],
+    rule: 'Ends the\nsession.',
+    exchanges: ['POST /api/auth/logout → 200'],
+  };
+  const xml = formatJunit({ checks: [check], omitted: new Map(), blocked: new Map() });
+  expect(xml).toContain('<testcase classname="logout" name="logout: ends the session">');
+  expect(xml).toContain(
+    'getProfile returned 200&#10;Contract: Ends the session.&#10;POST /api/auth/logout → 200</failure>',
+  );
+});

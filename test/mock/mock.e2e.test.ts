@@ -126,6 +126,14 @@ describe('The mock server', () => {
     ]);
   });
 
+  test('rejects headers that are too large with a problem document', async () => {
+    const response = await fetch(`${url}/api/tags`, {
+      headers: { 'x-padding': 'x'.repeat(16_400) },
+    });
+    expect(response.status).toBe(431);
+    expect(await response.json()).toMatchObject({ status: 431, code: 'headers_too_large' });
+  });
+
   test('serves avatars', async () => {
     const { body } = await request('/api/profile/me');
     const avatar = await fetch(body.profile_picture);

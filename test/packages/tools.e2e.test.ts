@@ -126,16 +126,26 @@ describe('the contents of the package', () => {
       'verification/main.js',
     ]);
     const files = globSync('**/*.*', { cwd: installation.path, exclude: ['node_modules'] });
+    // Those of the scenarios are imports. The others are for implementers.
+    const vectors = globSync('verification/vectors/*.json', { cwd: installation.path });
+    const listedVectors = vectors.filter((file) => !modules.includes(file));
     expect(files.sort()).toEqual(
       [
         ...modules,
+        ...listedVectors,
         'CHANGELOG.md',
         'LICENSES-OF-DEPENDENCIES.txt',
         'README.md',
         'generated/openapi.json',
+        'lists/reserved-usernames.json',
+        'lists/stop-words.json',
         'openapi.yaml',
         'package.json',
+        'server/accounts/common-passwords.LICENSE.txt',
+        'server/accounts/common-passwords.txt',
         'server/avatars/default.webp',
+        'server/text/confusables.LICENSE.txt',
+        'server/text/confusables.txt',
         'verification/hooks.cjs',
       ].sort(),
     );

@@ -22,7 +22,8 @@ const LANGUAGES = [
   lists.tur,
 ];
 
-const STOP_WORDS = new Set(LANGUAGES.flat().flatMap(indexWords));
+/** All stop words, folded. */
+export const STOP_WORDS = new Set(LANGUAGES.flat().flatMap(indexWords));
 
 /** Returns whether a folded word is a stop word, such as `the`, `und` or `les`. */
 export function isStopWord(word: string): boolean {

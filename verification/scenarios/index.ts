@@ -1,0 +1,29 @@
+import { access } from './access.ts';
+import { auth } from './auth.ts';
+import { following } from './following.ts';
+import { lists } from './lists.ts';
+import { messages } from './messages.ts';
+import { profile } from './profile.ts';
+import { rateLimits } from './rate-limits.ts';
+import { reports } from './reports.ts';
+import type { Scenario } from './scenario.ts';
+import { search } from './search.ts';
+import { spaces } from './spaces.ts';
+import { users } from './users.ts';
+import { values } from './values.ts';
+
+/** All scenarios. The last ones use the accounts of the others, which saves registrations. */
+export const scenarios: readonly Scenario[] = [
+  ...auth,
+  ...following,
+  ...lists,
+  ...messages,
+  ...profile,
+  ...rateLimits,
+  ...reports,
+  ...search,
+  ...spaces,
+  ...users,
+  ...values,
+  ...access,
+];

@@ -1,0 +1,208 @@
+import wordCounts from '../vectors/word-counts.json' with { type: 'json' };
+import { createConversation, createSpace, join, type Message, send } from './actions.ts';
+import type { User } from './caller.ts';
+import { equal, require } from './expectations.ts';
+import type { Scenario } from './scenario.ts';
+
+export const messages: Scenario[] = [
+  {
+    operation: 'sendMessage',
+    sentence: 'everyone who can read the space reads the message as it was sent',
+    rule: 'The text as it was sent',
+    async run({ users, anonymous }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const space = await createSpace(ada);
+      await join(space, grace);
+      const { space_id } = space;
+      const text = '  <b>Zwei\r\n\tWörter</b> 👍\n';
+      const message = await send(grace, space, text);
+      const { message_id } = message;
+      equal(
+        [message.text, message.space_id, message.word_count],
+        [text, space_id, 4],
+        'text, space_id and word_count',
+      );
+      equal(
+        [message.author.user_id, message.author.username],
+        [grace.id, grace.account.username],
+        'author',
+      );
+      equal(
+        [message.appreciation_count, message.is_appreciated],
+        [0, false],
+        'appreciation_count and is_appreciated',
+      );
+      require(message.created_at > space.created_at, 'The message is not later than the space');
+      for (const reader of [ada, grace, anonymous]) {
+        equal(
+          await reader.call('getMessage', { message_id }),
+          message,
+          'The message of getMessage',
+        );
+        equal(
+          (await reader.call('listMessages', { space_id })).items,
+          [message],
+          'The messages of listMessages',
+        );
+      }
+    },
+  },
+  {
+    operation: 'sendMessage',
+    sentence: 'messages have increasing times, and the newest is first',
+    rule: 'The times of\nmessages that were sent to a space always increase',
+    async run({ users, anonymous }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const space = await createSpace(ada);
+      await join(space, grace);
+      const sent = await Promise.all(
+        [1, 2, 3, 4].map((i) => send(i % 2 ? ada : grace, space, `${i}`)),
+      );
+      sent.push(await send(ada, space, '5'));
+      const { items } = await anonymous.call('listMessages', { space_id: space.space_id });
+      const times = items.map(({ created_at }) => created_at);
+      equal(times, [...new Set(times)].sort().reverse(), 'The times in the list');
+      equal(
+        items.map(({ message_id }) => message_id).sort(),
+        sent.map(({ message_id }) => message_id).sort(),
+        'The messages',
+      );
+      equal(items[0]?.text, '5', 'The newest message');
+    },
+  },
+  {
+    operation: 'sendMessage',
+    sentence: 'one key sends one message',
+    rule: 'Repetitions return the same status with the space or message as it is now.',
+    async run({ users, word }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const space = await createSpace(ada);
+      await join(space, grace);
+      const { space_id } = space;
+      const headers = { 'Idempotency-Key': word() };
+      const body = { space_id, text: 'Once' };
+      const first = await ada.call('sendMessage', body, { headers });
+      const { message_id } = first;
+      equal(await ada.call('sendMessage', body, { headers }), first, 'The repeated message');
+      await grace.call('appreciateMessage', { message_id });
+      equal(
+        (await ada.call('sendMessage', body, { headers })).appreciation_count,
+        1,
+        'appreciation_count in a repetition',
+      );
+      await ada.refused('sendMessage', { ...body, text: 'Twice' }, 'idempotency_key_reused', {
+        headers,
+      });
+      const ofGrace = await grace.call('sendMessage', body, { headers });
+      require(ofGrace.message_id !==
+        message_id, 'Two accounts with the same key get the same message');
+      equal((await ada.call('listMessages', { space_id })).items.length, 2, 'Number of messages');
+      await ada.call('deleteMessage', { message_id });
+      await ada.refused('sendMessage', body, 'message_not_found', { headers });
+      // Without a key, each request sends a message.
+      await send(ada, space, 'Once');
+      await send(ada, space, 'Once');
+      equal((await ada.call('listMessages', { space_id })).items.length, 3, 'Number of messages');
+    },
+  },
+  {
+    operation: 'sendMessage',
+    sentence: 'word_count is the number of words by the word boundaries of Unicode',
+    rule: 'Number of words in the text, by the word boundaries of Unicode (UAX 29)',
+    async run({ user }) {
+      const ada = await user();
+      const space = await createSpace(ada);
+      for (const { text, words } of wordCounts.cases) {
+        // A blank text is not a message.
+        if (text.trim() === '') continue;
+        equal(
+          (await send(ada, space, text)).word_count,
+          words,
+          `word_count of ${JSON.stringify(text)}`,
+        );
+      }
+    },
+  },
+  {
+    operation: 'deleteMessage',
+    sentence:
+      'the author and the creator of the space can delete a message, and then nobody reads it',
+    rule: 'The creator of a space can delete all messages in it. Returns 403 if the\ncaller is neither the author of the message nor the creator of its space.',
+    async run({ users, anonymous }) {
+      const [ada, grace, other] = (await users(3)) as [User, User, User];
+      const { space, messages } = await createConversation(ada, 'public', grace, other);
+      const { space_id } = space;
+      const [ofAda, ofGrace, ofOther] = messages as [Message, Message, Message];
+      await other.refused(
+        'deleteMessage',
+        { message_id: ofGrace.message_id },
+        'not_message_author',
+      );
+      await grace.refused('deleteMessage', { message_id: ofAda.message_id }, 'not_message_author');
+      await grace.call('deleteMessage', { message_id: ofGrace.message_id });
+      await ada.call('deleteMessage', { message_id: ofOther.message_id });
+      for (const { message_id } of [ofGrace, ofOther]) {
+        await anonymous.refused('getMessage', { message_id }, 'message_not_found');
+        await ada.refused('deleteMessage', { message_id }, 'message_not_found');
+        await ada.refused('appreciateMessage', { message_id }, 'message_not_found');
+      }
+      equal(
+        (await anonymous.call('listMessages', { space_id })).items,
+        [ofAda],
+        'The remaining messages',
+      );
+    },
+  },
+  {
+    operation: 'appreciateMessage',
+    sentence: 'counts each user once, and shows each caller the own appreciation',
+    rule: 'Each user can appreciate a message once; repeating the\nrequest has no effect.',
+    async run({ users, anonymous }) {
+      const [ada, grace, stranger] = (await users(3)) as [User, User, User];
+      const { messages, space } = await createConversation(ada, 'public', grace);
+      const [{ message_id }] = messages as [Message];
+      const appreciate = { message_id };
+      const expectCount = async (count: number, appreciating: readonly User[]) => {
+        for (const caller of [ada, grace, stranger, anonymous]) {
+          const expected = [count, appreciating.includes(caller as User)];
+          const read = await caller.call('getMessage', { message_id });
+          equal(
+            [read.appreciation_count, read.is_appreciated],
+            expected,
+            'appreciation_count and is_appreciated',
+          );
+          const listed = (await caller.call('listMessages', { space_id: space.space_id })).items[1];
+          equal(listed, read, 'The message in the list');
+        }
+      };
+      await ada.refused('appreciateMessage', appreciate, 'own_message');
+      const appreciated = await grace.call('appreciateMessage', appreciate);
+      equal(
+        [appreciated.appreciation_count, appreciated.is_appreciated],
+        [1, true],
+        'appreciation_count and is_appreciated',
+      );
+      equal(
+        await grace.call('appreciateMessage', appreciate),
+        appreciated,
+        'The message after a repetition',
+      );
+      await expectCount(1, [grace]);
+      await stranger.call('appreciateMessage', appreciate);
+      await expectCount(2, [grace, stranger]);
+      const withdrawn = await grace.call('withdrawAppreciation', appreciate);
+      equal(
+        [withdrawn.appreciation_count, withdrawn.is_appreciated],
+        [1, false],
+        'appreciation_count and is_appreciated',
+      );
+      equal(
+        await grace.call('withdrawAppreciation', appreciate),
+        withdrawn,
+        'The message after a repetition',
+      );
+      await ada.call('withdrawAppreciation', appreciate);
+      await expectCount(1, [stranger]);
+    },
+  },
+];

@@ -1,0 +1,60 @@
+import { createSpace } from './actions.ts';
+import { equal } from './expectations.ts';
+import type { Scenario } from './scenario.ts';
+
+export const users: Scenario[] = [
+  {
+    operation: 'getUser',
+    sentence: 'signed-in users read what is public about a user, and nothing else',
+    rule: 'The email address is never\nincluded.',
+    async run({ user, anonymous, word }) {
+      const [ada, reader] = [await user(), await user()];
+      await ada.call('changeBio', { bio: 'A bio.' });
+      const { user_id, username, bio, profile_picture, created_at } = await ada.call('getProfile');
+      const expected = { user_id, username, bio, profile_picture, created_at };
+      equal(
+        await reader.call('getUser', { user_id }),
+        expected,
+        'The user as another user sees it',
+      );
+      equal(
+        await ada.call('getUser', { user_id }),
+        expected,
+        'The user as the user itself sees it',
+      );
+      await anonymous.refused('getUser', { user_id }, 'unauthenticated');
+      await reader.refused('getUser', { user_id: word() }, 'user_not_found');
+    },
+  },
+  {
+    operation: 'listUserSpaces',
+    sentence: 'contains the public spaces that the user created, as a search finds them',
+    rule: 'Returns the public spaces that a user created, newest first.',
+    async run({ newcomer, user, anonymous, word }) {
+      const [ada, other] = [await newcomer(), await user()];
+      const [title, user_id] = [word(), ada.id];
+      const first = await createSpace(ada, { title });
+      await createSpace(ada, { visibility: 'private' });
+      const joined = await createSpace(other);
+      await ada.call('joinSpace', { space_id: joined.space_id });
+      const last = await createSpace(ada);
+      const { items } = await other.call('listUserSpaces', { user_id });
+      equal(
+        items.map(({ space_id }) => space_id),
+        [last.space_id, first.space_id],
+        'Spaces of the user',
+      );
+      equal(
+        items[1],
+        (await anonymous.call('searchSpaces', { q: title }))[0],
+        'The space in the list',
+      );
+      equal(
+        (await ada.call('listUserSpaces', { user_id })).items,
+        items,
+        'Spaces as the user itself sees them',
+      );
+      await other.refused('listUserSpaces', { user_id: word() }, 'user_not_found');
+    },
+  },
+];
