@@ -597,8 +597,7 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  *
  * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
  * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are
- * never returned as changes, and
- * neither are messages that an operator imports with earlier times.
+ * never returned as changes, and neither are messages that an operator imports with earlier times.
  *
  */
 export const listMessages = <ThrowOnError extends boolean = false>(options: Options<ListMessagesData, ThrowOnError>): RequestResult<ListMessagesResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListMessagesResponses, ApiError, ThrowOnError>({

@@ -1136,8 +1136,7 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  *
  * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
  * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are
- * never returned as changes, and
- * neither are messages that an operator imports with earlier times.
+ * never returned as changes, and neither are messages that an operator imports with earlier times.
  *
  */
 export const listMessagesOptions = (options: Options<ListMessagesData>) => queryOptions<ListMessagesResponse, ApiError, ListMessagesResponse, ReturnType<typeof listMessagesQueryKey>>({
@@ -1190,8 +1189,7 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  *
  * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
  * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are
- * never returned as changes, and
- * neither are messages that an operator imports with earlier times.
+ * never returned as changes, and neither are messages that an operator imports with earlier times.
  *
  */
 export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) => {

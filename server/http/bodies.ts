@@ -7,6 +7,7 @@ import { isTooDeep } from '../text/json-depth.ts';
 import { findUnstorable } from '../text/storable.ts';
 import { MAX_DRAINED_BYTES } from './draining.ts';
 import { HttpProblem, nestedTooDeeply, unstorableText } from './problems.ts';
+import { REJECTION_DELAY_MS } from './rate-limits.ts';
 import { resumeTurn } from './turns.ts';
 import { MULTIPART_OPTIONS } from './uploads.ts';
 
@@ -22,6 +23,11 @@ export async function parseBodies(app: FastifyInstance): Promise<void> {
     { parseAs: 'buffer' },
     (request: FastifyRequest, body: Buffer, done) =>
       resumeTurn(request, () => {
+        // First, because deep values take long to parse and to check.
+        if (isTooDeep(body)) {
+          setTimeout(done, REJECTION_DELAY_MS, nestedTooDeeply());
+          return;
+        }
         try {
           done(null, parseJson(app, request, body));
         } catch (error) {
@@ -100,8 +106,6 @@ function bodyMissing(type: string): HttpProblem {
 }
 
 function parseJson(app: FastifyInstance, request: FastifyRequest, body: Buffer): unknown {
-  // First, because deep values take long to parse and to check.
-  if (isTooDeep(body)) throw nestedTooDeeply();
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);

@@ -117,7 +117,7 @@ function isRejection(error: DomainError): boolean {
 }
 
 /** Otherwise, clients that repeat rejected requests at once would keep the process busy with rejections. */
-const REJECTION_DELAY_MS = 100;
+export const REJECTION_DELAY_MS = 100;
 
 /** See `limitReads`. */
 export type LimitReads = (
