@@ -89,6 +89,17 @@ export const auth: Scenario[] = [
   },
   {
     operation: 'register',
+    sentence: 'several invalid values get one problem that points to each',
+    rule: 'If several values are invalid, `errors` points to each, and `code` is `invalid_request`.',
+    async run({ anonymous, word }) {
+      const values = { username: 'a..b', password: 'password', email: `${word()}@example.com` };
+      const { errors } = await anonymous.refused('register', values, 'invalid_request');
+      const pointers = errors.map(({ pointer }) => pointer).sort();
+      equal(pointers, ['/password', '/username'], 'The pointers of the errors');
+    },
+  },
+  {
+    operation: 'register',
     sentence: 'the response says how long the session lasts, and every session has its own token',
     rule: 'Seconds until the session ends if it is not used',
     async run({ user, anonymous }) {
