@@ -49,7 +49,7 @@ export function messagesHandlers(context: Context) {
     const waitMs = isComplete ? wait * 1000 : 0;
     const { caller } = request;
     const events = await followers.follow({ caller, spaceId, position, limit, waitMs }, (end) =>
-      reply.raw.once('close', end),
+      reply.raw.closed ? end() : reply.raw.once('close', end),
     );
     return {
       items: events.items,

@@ -1,9 +1,9 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { type Caller, findCaller } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
 import { DomainError } from '../errors.ts';
-import { rememberAccount } from './turns.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -44,7 +44,7 @@ export function authenticate(
       );
     }
     request.caller = caller;
-    rememberAccount(request, caller.userId);
+    rememberAccount(token, caller.userId);
   };
 }
 
@@ -55,6 +55,23 @@ export function authenticate(
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw tokenMissing();
   return request.caller;
+}
+
+/** The accounts of access tokens that have been verified lately. */
+const accounts = new LRUCache<string, string>({ max: 10_000 });
+
+/**
+ * Makes later requests with the same token wait in the line of their account, although their token is verified only
+ * after they have waited.
+ */
+export function rememberAccount(token: string, userId: string): void {
+  accounts.set(token, userId);
+}
+
+/** Returns the account of a token that has been verified lately. Does not prove that the token is still valid. */
+export function rememberedAccount({ headers }: FastifyRequest): string | undefined {
+  const token = bearerToken(headers.authorization);
+  return token === undefined ? undefined : accounts.get(token);
 }
 
 function tokenMissing(): DomainError {

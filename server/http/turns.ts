@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import type { Config } from '../config.ts';
-import { overloaded } from '../system/concurrency.ts';
+import { MAX_WAIT_MS, overloaded } from '../system/concurrency.ts';
 import { takeTurn } from '../system/event-loop.ts';
 import { currentSender, type Sender } from '../system/senders.ts';
+import { rememberedAccount } from './authentication.ts';
 import { clientKey, networkKey } from './client-key.ts';
 import { corsHeaders } from './cors-headers.ts';
 
@@ -38,7 +38,8 @@ export function takeTurns(
     };
     // The client may have disconnected while the request waited.
     const begin = () => (reply.raw.closed ? reject(overloaded()) : done());
-    takeTurn(request.sender, begin, mayWaitForMessages(request) ? undefined : reject);
+    const maxWaitMs = mayWaitForMessages(request) ? Infinity : MAX_WAIT_MS;
+    takeTurn(request.sender, begin, reject, maxWaitMs);
   });
   // What follows the arrival of a body would otherwise belong to nobody.
   app.addHook('preValidation', (request, _reply, done) => resumeTurn(request, done));
@@ -50,23 +51,11 @@ export function resumeTurn({ sender }: FastifyRequest, resume: () => void): void
   else takeTurn(sender, resume);
 }
 
-/** The accounts of access tokens, as they were sent in Authorization headers. */
-const accounts = new LRUCache<string, string>({ max: 10_000 });
-
-/**
- * Makes later requests with the same token wait in the line of their account, although their token is verified only
- * after they have waited.
- */
-export function rememberAccount({ headers }: FastifyRequest, userId: string): void {
-  if (headers.authorization) accounts.set(headers.authorization, userId);
-}
-
 function senderOf(request: FastifyRequest): Sender {
-  const { authorization } = request.headers;
   requests += 1;
   return {
     network: networkKey(request),
-    account: (authorization && accounts.get(authorization)) ?? clientKey(request),
+    account: rememberedAccount(request) ?? clientKey(request),
     request: requests,
   };
 }
@@ -74,5 +63,5 @@ function senderOf(request: FastifyRequest): Sender {
 function mayWaitForMessages({ routeOptions, query }: FastifyRequest): boolean {
   const { operation } = routeOptions.config;
   const { wait } = query as { wait?: unknown };
-  return operation?.operationId === 'listMessages' && wait !== undefined;
+  return operation?.operationId === 'listMessages' && Number(wait) > 0;
 }

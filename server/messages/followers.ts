@@ -150,7 +150,9 @@ export function openFollowers(
     const followers = room.hasNews ? [...room.followers] : arrived;
     room.hasNews = false;
     for (const some of inGroups(networksInTurn(followers))) {
-      await runAs(some[0]?.sender ?? SERVER, () => limitRead(() => readFor(room, some)));
+      const endRead = await runAs(lineOf(some), limitRead.begin);
+      await runAs(SERVER, () => readFor(room, some));
+      endRead();
     }
     room.isBusy = false;
     if (room.hasNews || room.arrived.length > 0) requestRead(room);
@@ -159,8 +161,8 @@ export function openFollowers(
 
   /** Never rejects. */
   async function readFor(room: Room, followers: readonly Follower[]): Promise<void> {
-    await nextTurn();
     try {
+      await nextTurn();
       room.spacePk ??= (await findAnySpace(engine.db, null, room.spaceId)).pk;
       const found = await readForAll(room.spacePk, followers);
       const callers = followers.flatMap(({ caller }) => caller ?? []);
@@ -279,8 +281,8 @@ export function openFollowers(
         resolve,
         reject,
       };
-      onDisconnect(() => end(follower, noEvents(follower)));
       requestRead(enterRoom(follower));
+      onDisconnect(() => end(follower, noEvents(follower)));
       return promise;
     },
     async endWaits() {
@@ -296,6 +298,12 @@ export function openFollowers(
       pollTimer = undefined;
     },
   };
+}
+
+/** Returns the line in which a read waits: that of the server if followers of several networks wait for it. */
+function lineOf(followers: readonly Follower[]): Sender {
+  const [first, ...others] = followers.map(({ sender }) => sender);
+  return first && others.every(({ network }) => network === first.network) ? first : SERVER;
 }
 
 /** Orders followers so that those of a network come after as many of each other one. */

@@ -1,6 +1,7 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { IsChanged } from '../database/engine.ts';
 import { nextTurn } from '../system/event-loop.ts';
+import { SERVER } from '../system/senders.ts';
 import { SplitText } from '../text/words/query.ts';
 import { type Budget, rejectRow, skipMissingRow } from './budget.ts';
 import { type Condition, conditionOf } from './condition.ts';
@@ -67,7 +68,7 @@ export async function readRung(
       if (budget.rejectedRows <= 0) return { hits, resumeAfter: rank };
     }
     // Verifying the texts of all rejected rows takes several milliseconds.
-    if (condition.matcher.mustVerify) await nextTurn();
+    if (condition.matcher.mustVerify) await nextTurn(SERVER);
   }
   return { hits, resumeAfter: null };
 }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Engine } from '../database/engine.ts';
 import type { Position } from '../pagination.ts';
 import { endOfSlice } from '../system/event-loop.ts';
+import { runAs, SERVER } from '../system/senders.ts';
 import { type Dictionary, readDictionary } from './dictionary/dictionary.ts';
 import { currentVersions, type SearchVersions } from './revision.ts';
 import { readIndex, type SearchView } from './view.ts';
@@ -89,15 +90,17 @@ function readSharedVersions(engine: Engine, state: SearchState): Promise<SearchV
   state.pendingVersions ??= endOfSlice().then(async () => {
     // Later requests must see later writes, so they start another read.
     state.pendingVersions = undefined;
-    await engine.searchIndex.update();
-    return currentVersions(engine.searchIndex.db);
+    return runAs(SERVER, async () => {
+      await engine.searchIndex.update();
+      return currentVersions(engine.searchIndex.db);
+    });
   });
   return state.pendingVersions;
 }
 
 function getDictionary(engine: Engine, state: SearchState, version: number): Promise<Dictionary> {
   if (state.dictionary?.version !== version) {
-    const value = readDictionary(engine.searchIndex);
+    const value = runAs(SERVER, () => readDictionary(engine.searchIndex));
     state.dictionary = { version, value };
     // If it fails, the next request tries again.
     value.catch(() => {

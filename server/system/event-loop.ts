@@ -5,7 +5,7 @@ import { currentSender, runAs, type Sender } from './senders.ts';
 /** After this time, the event loop reads what has arrived meanwhile. */
 const SLICE_MS = 1;
 
-/** Each takes up to 20 KB, with its connection. Beyond it, the newest one of the sender with the most of them fails. */
+/** Each takes up to 20 KB, with its connection. Beyond it, the newest request of the longest line fails. */
 const MAX_WAITING = 5_000;
 
 /** Added to the time of each turn, for what happens before it: parsing the request. */
@@ -14,9 +14,10 @@ const OVERHEAD_MS = 0.1;
 interface Turn {
   sender: Sender;
   begin: () => void;
-  /** Undefined if the sender waits as long as it takes. */
+  /** Undefined for what has begun, which cannot be rejected. */
   reject: ((error: Error) => void) | undefined;
-  enqueuedAt: number;
+  /** Until when it may wait, as of `performance.now()`. */
+  deadline: number;
 }
 
 const queue = new FairQueue<Turn>();
@@ -45,19 +46,25 @@ function endSlice(): void {
  * Calls `begin` on behalf of a sender when its turn has come. The turn ends when `begin` and all that it has caused wait
  * for something else, such as a query of PostgreSQL. Without this, the event loop would run everything that has arrived,
  * which one client can send on many connections, before it reads the requests of others.
- * @param reject called with DomainError `unavailable` if too many turns are waiting, or if this one has waited for more
- *   than 2 seconds. Without it, the sender waits for as long as it takes.
+ * @param reject    called with DomainError `unavailable` if too many turns are waiting, or if this one has waited for too
+ *   long; undefined for what has begun
+ * @param maxWaitMs by default, 2 seconds
  */
-export function takeTurn(sender: Sender, begin: () => void, reject?: (error: Error) => void): void {
+export function takeTurn(
+  sender: Sender,
+  begin: () => void,
+  reject?: (error: Error) => void,
+  maxWaitMs = MAX_WAIT_MS,
+): void {
   const now = performance.now();
-  const turn = { sender, begin, reject, enqueuedAt: now };
+  const turn = { sender, begin, reject, deadline: now + maxWaitMs };
   if (!isSliceScheduled) {
     // Nobody waits, and the event loop has just read new requests.
     sliceEndsAt = now + SLICE_MS;
     scheduleSlice();
   }
   if (queue.size === 0 && now < sliceEndsAt) {
-    run(turn, () => {});
+    run(turn, now, () => {});
     return;
   }
   queue.add(sender, turn);
@@ -65,16 +72,21 @@ export function takeTurn(sender: Sender, begin: () => void, reject?: (error: Err
 }
 
 function shed(): void {
-  const newest = queue.longestLine().at(-1);
-  if (!newest?.reject) return;
+  const newest = queue.longestLine().findLast(({ reject }) => reject);
+  if (!newest) return;
   queue.remove(newest.sender, newest);
-  newest.reject(overloaded());
+  newest.reject?.(overloaded());
 }
 
-/** Lets the event loop read new requests, and waits for the next turn of a sender, by default of the current one. */
-export function nextTurn(sender = currentSender()): Promise<void> {
+/**
+ * Lets the event loop read new requests, and waits for the next turn.
+ * @param line in which to wait. Work that others wait for, such as a search, must wait in that of the server. Otherwise
+ *   they would wait for all accounts of its network.
+ */
+export function nextTurn(line = currentSender()): Promise<void> {
+  const sender = currentSender();
   return new Promise((begin) => {
-    queue.add(sender, { sender, begin, reject: undefined, enqueuedAt: performance.now() });
+    queue.add(line, { sender, begin, reject: undefined, deadline: Infinity });
     if (!isSliceScheduled) scheduleSlice();
   });
 }
@@ -90,24 +102,28 @@ function scheduleSlice(): void {
 }
 
 function continueSlice(): void {
-  const next = performance.now() < sliceEndsAt ? queue.next() : undefined;
+  const now = performance.now();
+  const next = now < sliceEndsAt ? queue.next() : undefined;
   if (!next) {
     endSlice();
     isSliceScheduled = queue.size > 0;
     if (isSliceScheduled) scheduleSlice();
-  } else if (next.reject && performance.now() - next.enqueuedAt > MAX_WAIT_MS) {
-    run({ ...next, begin: () => next.reject?.(overloaded()) }, continueSlice);
-  } else run(next, continueSlice);
+  } else if (next.reject && now > next.deadline) {
+    run({ ...next, begin: () => next.reject?.(overloaded()) }, now, continueSlice);
+  } else run(next, now, continueSlice);
 }
 
-function run({ sender, begin }: Turn, onEnd: () => void): void {
-  const startedAt = performance.now();
-  runAs(sender, begin);
-  // Ticks run after all microtasks, in which the turn continues after each `await` of something that is ready.
-  queueMicrotask(() =>
-    process.nextTick(() => {
-      queue.charge(sender, OVERHEAD_MS + performance.now() - startedAt);
-      onEnd();
-    }),
-  );
+/** @param startedAt before the turn was selected, because that takes time, too */
+function run({ sender, begin }: Turn, startedAt: number, onEnd: () => void): void {
+  try {
+    runAs(sender, begin);
+  } finally {
+    // Ticks run after all microtasks, in which the turn continues after each `await` of something that is ready.
+    queueMicrotask(() =>
+      process.nextTick(() => {
+        queue.charge(sender, OVERHEAD_MS + performance.now() - startedAt);
+        onEnd();
+      }),
+    );
+  }
 }

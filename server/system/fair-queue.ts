@@ -21,7 +21,7 @@ interface NetworkLine<T> {
  * used least, in any unit, so a network with thousands of items does not delay one with a single item.
  *
  * This is start-time fair queueing (Goyal, Vin and Cheng, 1996) in two levels. The virtual time is what the network of
- * the last item had used. A network that begins to wait has used as much, so that nobody saves up turns.
+ * the last item had used. A network that begins to wait starts there, so that idle time earns no credit.
  */
 export class FairQueue<T> {
   readonly #networks = new Map<string, NetworkLine<T>>();
@@ -63,6 +63,9 @@ export class FairQueue<T> {
     items.splice(index, 1);
     line.size -= 1;
     this.#size -= 1;
+    const used = line.accounts.get(account)?.used ?? 0;
+    if (items.length === 0 && used <= line.virtualTime) line.accounts.delete(account);
+    if (line.size === 0 && line.used <= this.#virtualTime) this.#networks.delete(network);
   }
 
   /**
@@ -82,7 +85,7 @@ export class FairQueue<T> {
 
   /** Records what a sender has used. */
   charge({ network, account }: Sender, used: number): void {
-    // Nobody waits, so earlier work must not delay anyone later.
+    // Resets all usage while nobody waits.
     if (this.#size === 0) {
       this.#networks.clear();
       return;

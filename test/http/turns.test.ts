@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect, type Server } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { rememberAccount, takeTurns } from '../../server/http/turns.ts';
+import { rememberAccount } from '../../server/http/authentication.ts';
+import { takeTurns } from '../../server/http/turns.ts';
 
 /** Blocks the event loop, like a query of SQLite. */
 function work(milliseconds: number): void {
@@ -26,7 +27,7 @@ async function sendTogether(requests: readonly Request[], milliseconds: number) 
   app.get('/:index', async (request) => {
     const { index } = request.params as { index: number };
     const { account } = requests[index] as Request;
-    if (account) rememberAccount(request, account);
+    if (account) rememberAccount(account, account);
     handled.push(requests[index] as Request);
     work(milliseconds);
     return 'done';

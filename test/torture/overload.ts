@@ -16,14 +16,8 @@ import {
 } from './load.ts';
 import type { Trial } from './trial.ts';
 
-/**
- * Maximum median of accepted cheap requests, in durations of the overload, without waits for a processor. It is up to
- * 0.12, and at least 0.35 if requests queue for as long as the overload lasts.
- */
-const MAX_QUEUEING = 1 / 5;
-
-/** Uploads of an account wait up to 5 s for their turn, then up to 2 s for a thread. Later, they get 503. */
-const MAX_QUEUED_MS = 7_000;
+/** Requests wait up to 2 s for the event loop, and again for the search index or a thread. Later, they get 503. */
+const MAX_QUEUED_MS = 4_000;
 
 /** Maximum p99 of the rest of the time of accepted logins and uploads, in p99s at capacity. */
 const MAX_EXPENSIVE_SLOWDOWN = 10;
@@ -67,13 +61,15 @@ export const overload: Trial = {
       if (status === 503) assert(retryAfter(outcome) !== undefined, 'no Retry-After');
     }
     const accepted = mixed.filter(({ status }) => status === 200);
-    assert(accepted.length < mixed.length, 'nothing was shed');
+    // Passwords and avatars have limits of their own, so they would be rejected without load shedding, too.
+    const shed = mixed.filter(({ status, name }) => status === 503 && !EXPENSIVE.includes(name));
+    assert(shed.length > mixed.length / 10, `only ${shed.length} cheap requests were shed`);
 
     const format = (milliseconds: number) => `${Math.round(milliseconds)} ms`;
     const [before, during] = [timesOf(atCapacity.outcomes), timesOf(accepted)];
     const cheap = `the median of accepted cheap requests rose from ${format(median(before.cheap))} to ${format(median(during.cheap))}`;
     assert(
-      median(during.cheap) * runnableShare <= MAX_QUEUEING * seconds * 1000,
+      median(during.cheap) * runnableShare <= MAX_QUEUED_MS,
       `${cheap}, ${format(median(during.cheap) * runnableShare)} without waits for a processor`,
     );
     const [p99Before, p99] = [quantile(before.expensive, 0.99), quantile(during.expensive, 0.99)];
@@ -154,9 +150,9 @@ async function offer(
 
 /** Opens connections in advance, like a proxy. New connections would queue in the operating system. */
 async function openConnections(url: string): Promise<Agent> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1_000, maxFreeSockets: 1_000 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 4_000, maxFreeSockets: 4_000 });
   const call = { name: 'warm-up', method: 'GET', path: '/healthz', headers: {} };
-  await Promise.all(Array.from({ length: 1_000 }, () => send(url, call, agent)));
+  await Promise.all(Array.from({ length: 4_000 }, () => send(url, call, agent)));
   return agent;
 }
 

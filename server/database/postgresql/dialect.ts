@@ -59,8 +59,13 @@ class Driver extends PostgresDriver {
   override async releaseConnection(
     ...[connection, ...rest]: Parameters<PostgresDriver['releaseConnection']>
   ) {
-    await super.releaseConnection(connection, ...rest);
-    this.#ends.get(connection)?.();
+    const end = this.#ends.get(connection);
+    this.#ends.delete(connection);
+    try {
+      await super.releaseConnection(connection, ...rest);
+    } finally {
+      end?.();
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { nextTurn } from '../../system/event-loop.ts';
+import { SERVER } from '../../system/senders.ts';
 import { isBusy } from './errors.ts';
 import { SqliteHandle } from './handle.ts';
 import type { Meter, Mutex } from './waiting.ts';
@@ -54,7 +55,7 @@ export class SqliteConnection implements DatabaseConnection {
     if (this.#transaction) {
       if (this.#mustYield()) {
         // A writer resumes at once, because others wait for its lock.
-        await (this.#transaction === this.#shared.writer ? yieldToEventLoop() : nextTurn());
+        await (this.#transaction === this.#shared.writer ? yieldToEventLoop() : nextTurn(SERVER));
         this.#resumedAt = performance.now();
       }
       return this.#transaction.execute(query);

@@ -1,5 +1,6 @@
 import { CompiledQuery, sql } from 'kysely';
 import { nextTurn } from '../../../system/event-loop.ts';
+import { SERVER } from '../../../system/senders.ts';
 import type { Database } from '../../schema.ts';
 import type { WordIndex, WordPattern, WordQuery } from '../../word-index.ts';
 import { estimateEntries } from './cost.ts';
@@ -67,7 +68,7 @@ export const wordIndex: WordIndex = {
     const slicedEntries = documents * entriesPerDocument;
     if (slicedEntries > maxEntries) return undefined;
     const keys = await selectKeys(db, FIND, [fts5Query(query, prefix), after, limit]);
-    await nextTurn();
+    await nextTurn(SERVER);
     return { keys, entries: slicedEntries, reached: lastKeyAtLimit(keys, limit) ?? lastKey };
   },
 
@@ -80,7 +81,7 @@ export const wordIndex: WordIndex = {
     for await (const row of rows) {
       count += 1;
       // Otherwise, tasks of the thread would wait until all terms of the index have been read.
-      if (count % TERMS_PER_TURN === 0) await nextTurn();
+      if (count % TERMS_PER_TURN === 0) await nextTurn(SERVER);
       if (!row.term.startsWith(TITLE_MARK)) yield row;
     }
   },
