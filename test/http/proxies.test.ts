@@ -1,4 +1,6 @@
+import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { clientKeys } from '../../server/http/client-key.ts';
 import { startApp } from '../support/app.ts';
 import { recordLog } from '../support/record-log.ts';
 
@@ -30,6 +32,20 @@ test('Uses the last address in X-Forwarded-For from a trusted proxy', async () =
   const { addresses, warnings } = await logOf({ TRUST_PROXY: '127.0.0.1' }, forwarded);
   expect(addresses).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
   expect(warnings).toEqual([]);
+});
+
+test('Truncates long addresses in the log', async () => {
+  const { addresses } = await logOf({ TRUST_PROXY: '127.0.0.1' }, ['x'.repeat(8_000)]);
+  expect(addresses).toEqual(['x'.repeat(100)]);
+});
+
+test('Counts an IPv6 address of NAT64 or 6to4 as the IPv4 address in it', () => {
+  const keysOf = (ip: string) => clientKeys({ ip, socket: {} as Socket });
+  const expected = { client: '192.0.2.7', network: '192.0.2.7' };
+  expect(keysOf('64:ff9b::192.0.2.7')).toEqual(expected);
+  expect(keysOf('2002:c000:207::1')).toEqual(expected);
+  expect(keysOf('::ffff:192.0.2.7')).toEqual(expected);
+  expect(keysOf('2001:db8:1:2::1')).not.toEqual(expected);
 });
 
 test('Ignores ports in forwarded addresses, and uses the address of the proxy for malformed ones', async () => {
