@@ -44,12 +44,13 @@ async function send(url: string, init?: RequestInit): Promise<Result> {
   const response = await validatedFetch(url, init);
   const { code, errors = [] } = response.ok ? {} : await response.json();
   const pointers: string[] = errors.map(
-    ({ in: place, pointer, name, code }: InvalidValue) => `${place} ${pointer ?? name} ${code}`,
+    // The mock reports a missing avatar like any missing field.
+    ({ in: place, pointer, name, code }: InvalidValue) =>
+      `${place} ${pointer ?? name} ${code.replace('avatar_missing', 'missing')}`,
   );
   return {
     status: response.status,
     type: response.headers.get('content-type'),
-    // The mock reports a missing avatar like any missing field.
     code: code === 'avatar_missing' ? 'invalid_request' : code,
     // For malformed JSON, only the mock points at the whole body.
     pointers: pointers.filter((pointer) => !pointer.startsWith('body  ')).sort(),

@@ -201,25 +201,6 @@ describe('the program of the package', () => {
     for (const pid of pids) expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH');
   });
 
-  test('reads and writes no files outside its project', async () => {
-    // Node.js denies JavaScript the access to all other files.
-    const flags = [
-      '--permission',
-      `--allow-fs-read=${project}`,
-      `--allow-fs-write=${project}`,
-      '--allow-addons',
-      '--allow-worker',
-      // For replacing the process.
-      '--allow-child-process',
-    ];
-    const NODE_OPTIONS = [...flags, '--disable-warning=SecurityWarning'].join(' ');
-    await using server = await startServer({ NODE_OPTIONS });
-    await search(server.url, 'bread');
-    expect((await fetch(`${server.url}/docs/`)).status).toBe(200);
-    expect(await server.stop()).toBe(0);
-    expect(server.output()).not.toContain('ERR_ACCESS_DENIED');
-  });
-
   test('lets flags of Node.js override its own', async () => {
     const program = join(installation.path, 'server/cli.js');
     const args = ['--max-old-space-size=300', program, 'start', '--help'];

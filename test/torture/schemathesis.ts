@@ -199,7 +199,12 @@ async function runSchemathesis(
 
 /** Returns whether the operation may reject input that its schema accepts. Texts and cursors have additional rules. */
 function isStricterThanSchema(operation: Operation): boolean {
-  return operation.bodyType === 'application/json' || inputNamesOf(operation).includes('cursor');
+  // Generated requests repeat an Idempotency-Key for another path.
+  return (
+    operation.bodyType === 'application/json' ||
+    inputNamesOf(operation).includes('cursor') ||
+    operation.responses['422'] !== undefined
+  );
 }
 
 function isUpload({ bodyType }: Operation): boolean {

@@ -165,7 +165,7 @@ const app = Fastify({
   bodyLimit: 32_768,
   clientErrorHandler: (_error, socket) => {
     const body = JSON.stringify(problem(431, 'headers_too_large', 'The headers are too large.'));
-    const type = 'Content-Type: application/problem+json\r\nConnection: close';
+    const type = `Content-Type: application/problem+json\r\nConnection: close\r\nX-Request-Id: ${randomUUID()}`;
     socket.end(`HTTP/1.1 431 Request Header Fields Too Large\r\n${type}\r\n\r\n${body}`);
   },
 });
@@ -182,6 +182,7 @@ app.setNotFoundHandler((_request, reply) =>
   reply.code(404).send(problem(404, 'not_found', 'The path does not exist.')),
 );
 app.addHook('onSend', async (_request, reply) => {
+  reply.header('x-request-id', randomUUID());
   reply.type(reply.statusCode < 400 ? 'application/json' : 'application/problem+json');
 });
 

@@ -149,17 +149,16 @@ test('While PostgreSQL hangs, /readyz returns 503 within a few seconds, even wit
   expect((await app.fetch('/readyz')).status).toBe(200);
 });
 
-test('While many queries wait for a connection, further requests get 503 immediately', async () => {
+test('Requests wait for a connection of PostgreSQL', async () => {
   const { client } = await app.register();
   const other = new pg.Client(url);
   await other.connect();
   await other.query('BEGIN');
   await other.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
   const getStatus = async () => (await api.getProfile({ client })).response?.status;
-  // Ten have a connection each. 51 wait for one, which is more than `MAX_WAITING_QUERIES`.
+  // Ten have a connection each. The others wait for one.
   const waiting = Array.from({ length: 61 }, getStatus);
   await expect.poll(() => app.context.engine.activity().waitingQueries).toBe(51);
-  expect(await getStatus()).toBe(503);
   await other.query('ROLLBACK');
   await other.end();
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
