@@ -41,7 +41,7 @@ export function takeTurns(
     const maxWaitMs = mayWaitForMessages(request) ? Infinity : MAX_WAIT_MS;
     takeTurn(request.sender, begin, reject, maxWaitMs);
   });
-  // What follows the arrival of a body would otherwise belong to nobody.
+  // The asynchronous context of the sender is lost when Fastify reads a body.
   app.addHook('preValidation', (request, _reply, done) => resumeTurn(request, done));
 }
 

@@ -2,7 +2,7 @@ import { MAX_WAIT_MS, overloaded } from './concurrency.ts';
 import { FairQueue } from './fair-queue.ts';
 import { currentSender, runAs, type Sender } from './senders.ts';
 
-/** After this time, the event loop reads what has arrived meanwhile. */
+/** Maximum duration of a slice before the event loop reads new requests, unless one turn takes longer. */
 const SLICE_MS = 1;
 
 /** Each takes up to 20 KB, with its connection. Beyond it, the newest request of the longest line fails. */
@@ -14,7 +14,7 @@ const OVERHEAD_MS = 0.1;
 interface Turn {
   sender: Sender;
   begin: () => void;
-  /** Undefined for what has begun, which cannot be rejected. */
+  /** Undefined for requests that have already begun, because they cannot be rejected. */
   reject: ((error: Error) => void) | undefined;
   /** Until when it may wait, as of `performance.now()`. */
   deadline: number;
@@ -47,7 +47,7 @@ function endSlice(): void {
  * for something else, such as a query of PostgreSQL. Without this, the event loop would run everything that has arrived,
  * which one client can send on many connections, before it reads the requests of others.
  * @param reject    called with DomainError `unavailable` if too many turns are waiting, or if this one has waited for too
- *   long; undefined for what has begun
+ *   long; undefined for requests that have already begun
  * @param maxWaitMs by default, 2 seconds
  */
 export function takeTurn(
@@ -59,7 +59,7 @@ export function takeTurn(
   const now = performance.now();
   const turn = { sender, begin, reject, deadline: now + maxWaitMs };
   if (!isSliceScheduled) {
-    // Nobody waits, and the event loop has just read new requests.
+    // The queue is empty, and the event loop has just read new requests.
     sliceEndsAt = now + SLICE_MS;
     scheduleSlice();
   }

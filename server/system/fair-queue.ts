@@ -85,7 +85,7 @@ export class FairQueue<T> {
 
   /** Records what a sender has used. */
   charge({ network, account }: Sender, used: number): void {
-    // Resets all usage while nobody waits.
+    // Resets all usage when the queue is empty.
     if (this.#size === 0) {
       this.#networks.clear();
       return;

@@ -346,7 +346,7 @@ describe('listMessages with wait', () => {
     for (const { items } of responses) expect(items).toHaveLength(100);
   });
 
-  test('ends the longest wait of whoever waits most often, if too many wait', async () => {
+  test('ends the longest wait of the account with the most waits if there are too many', async () => {
     const { engine, avatars } = app.context;
     const followers = openFollowers({ engine, avatars }, () => {}, 3);
     const position = [Date.now() + 60_000, ''] as const;
