@@ -13,6 +13,8 @@ const OVERHEAD_MS = 0.1;
 
 interface Turn {
   sender: Sender;
+  /** In which it waits. Its time is charged to it, and to the sender. */
+  line: Sender;
   begin: () => void;
   /** Undefined for requests that have already begun, because they cannot be rejected. */
   reject: ((error: Error) => void) | undefined;
@@ -57,7 +59,7 @@ export function takeTurn(
   maxWaitMs = MAX_WAIT_MS,
 ): void {
   const now = performance.now();
-  const turn = { sender, begin, reject, deadline: now + maxWaitMs };
+  const turn = { sender, line: sender, begin, reject, deadline: now + maxWaitMs };
   if (!isSliceScheduled) {
     // The queue is empty, and the event loop has just read new requests.
     sliceEndsAt = now + SLICE_MS;
@@ -86,7 +88,7 @@ function shed(): void {
 export function nextTurn(line = currentSender()): Promise<void> {
   const sender = currentSender();
   return new Promise((begin) => {
-    queue.add(line, { sender, begin, reject: undefined, deadline: Infinity });
+    queue.add(line, { sender, line, begin, reject: undefined, deadline: Infinity });
     if (!isSliceScheduled) scheduleSlice();
   });
 }
@@ -114,14 +116,16 @@ function continueSlice(): void {
 }
 
 /** @param startedAt before the turn was selected, because that takes time, too */
-function run({ sender, begin }: Turn, startedAt: number, onEnd: () => void): void {
+function run({ sender, line, begin }: Turn, startedAt: number, onEnd: () => void): void {
   try {
     runAs(sender, begin);
   } finally {
     // Ticks run after all microtasks, in which the turn continues after each `await` of something that is ready.
     queueMicrotask(() =>
       process.nextTick(() => {
-        queue.charge(sender, OVERHEAD_MS + performance.now() - startedAt);
+        const used = OVERHEAD_MS + performance.now() - startedAt;
+        queue.charge(sender, used);
+        if (line !== sender) queue.charge(line, used);
         onEnd();
       }),
     );

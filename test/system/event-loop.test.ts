@@ -28,6 +28,22 @@ test('Work that others wait for does not wait for the accounts of its network', 
   expect(await own).toBe(50);
 });
 
+test('Work that others wait for takes turns with other networks', async () => {
+  const begun: string[] = [];
+  const search = async () => {
+    for (let i = 0; i < 50; i += 1) {
+      await nextTurn(SERVER);
+      begun.push('search');
+      work(2);
+    }
+  };
+  const searches = Promise.all([1, 2, 3].map((i) => runAs(sender('a', `account ${i}`), search)));
+  await runAs(sender('a'), () => nextTurn(SERVER));
+  await new Promise<void>((resolve) => takeTurn(sender('b'), resolve));
+  expect(begun.length).toBeLessThan(10);
+  await searches;
+});
+
 test('A turn belongs to its sender, and not to the context of whoever took it', async () => {
   const context = new AsyncLocalStorage<string>();
   const seen = await new Promise((resolve) =>

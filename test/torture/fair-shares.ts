@@ -220,7 +220,7 @@ async function controlTrial(
     FairQueue.prototype.charge = function (sender, used) { charge.call(this, one(sender), used); };`);
   await using service = await openService({ ...settings, ...withoutLines }, sizes);
   const { server, prepared } = service;
-  const attack = prepared.attacks.find(({ name }) => name === 'misspelt searches') as Attack;
+  const attack = prepared.attacks.find(({ name }) => name === 'participants') as Attack;
   const { isHarmless, rounds } = await compare(server, prepared, milliseconds, {
     ...attack,
     network: 'one IPv4 address',
