@@ -96,8 +96,8 @@ describe('space-service-contract', () => {
   test('passes for a server that implements the contract', async () => {
     await using app = await startApp();
     const { code, stdout, stderr } = await verify(app.url, '--junit', 'contract.xml');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/\n\d{3} passed, 0 failed\n$/);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const xml = await readFile(join(installation.project, 'contract.xml'), 'utf8');
     expect(xml).toContain('<testcase classname="getUser" name="getUser 404" />');
   });
