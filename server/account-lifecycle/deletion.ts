@@ -4,6 +4,7 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import type { DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId, isLiveSpace } from '../database/erased-rows.ts';
+import type { PersonalColumns } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
 import { eraseBatch } from './erasure.ts';
@@ -95,6 +96,18 @@ async function endParticipations(
   await trx.deleteFrom('participations').where('user_pk', '=', userPk).execute();
 }
 
+const ERASED_USER: PersonalColumns = {
+  user_id: erasedId,
+  username: '',
+  username_key: erasedId,
+  username_skeleton: erasedId,
+  email: '',
+  email_key: erasedId,
+  password_hash: null,
+  bio: '',
+  avatar: null,
+};
+
 /** Ends the sessions of a user, and overwrites everything that identifies the account. */
 async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<void> {
   const { avatar } = await trx
@@ -106,20 +119,6 @@ async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<void>
   await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
   await trx.deleteFrom('reports').where('reporter_pk', '=', userPk).execute();
   await trx.deleteFrom('action_counts').where('user_pk', '=', userPk).execute();
-  await trx
-    .updateTable('users')
-    .set({
-      user_id: erasedId,
-      username: '',
-      username_key: erasedId,
-      username_skeleton: erasedId,
-      email: '',
-      email_key: erasedId,
-      password_hash: null,
-      bio: '',
-      avatar: null,
-    })
-    .where('pk', '=', userPk)
-    .execute();
+  await trx.updateTable('users').set(ERASED_USER).where('pk', '=', userPk).execute();
   await trx.insertInto('erased_users').values({ user_pk: userPk }).execute();
 }

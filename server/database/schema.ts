@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, InsertType, Kysely, Transaction } from 'kysely';
+import type { ColumnType, Generated, InsertType, Kysely, RawBuilder, Transaction } from 'kysely';
 import type { Action } from '../config.ts';
 
 /**
@@ -72,6 +72,14 @@ export interface Users {
   /** Null for an account that is not suspended. A suspended account has no sessions, and its spaces are hidden. */
   suspended_at: string | null;
 }
+
+/** What remains of a deleted account until its row is deleted: the columns that identify nobody. */
+type RemainingColumn = 'pk' | 'is_verified' | 'created_at' | 'updated_at' | 'suspended_at';
+
+/** The columns that the deletion of an account overwrites at once. */
+export type PersonalColumns = {
+  [Column in Exclude<keyof Users, RemainingColumn>]: Users[Column] | RawBuilder<Users[Column]>;
+};
 
 interface Sessions {
   pk: Generated<number>;

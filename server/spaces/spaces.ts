@@ -164,7 +164,7 @@ export async function updateSpace(
     }
     const space = await describeSpace(trx, avatars, pk, caller);
     const changes = changesOf(space, update);
-    if (Object.keys(changes).length === 0) return { state, space };
+    if (Object.values(changes).every((each) => each === undefined)) return { state, space };
     await updateRow(trx, found, changes);
     let formerTags: number[] = [];
     if (changes.tags) {
@@ -179,26 +179,37 @@ export async function updateSpace(
   });
 }
 
-interface SpaceChanges extends Omit<SpaceUpdate, 'tags'> {
-  tags?: TagName[];
-}
+/** The new value of each field, undefined if it does not change. */
+type SpaceChanges = {
+  [Field in keyof Required<SpaceUpdate>]:
+    | (Field extends 'tags' ? TagName[] : SpaceUpdate[Field])
+    | undefined;
+};
 
 /**
  * Returns the fields in which an update differs from a space.
  * @throws DomainError `invalid_request`
  */
 function changesOf(space: Space, update: SpaceUpdate): SpaceChanges {
-  const changes: SpaceChanges = {};
-  if (update.title !== undefined) changes.title = parseTitle(update.title);
-  if (update.description !== undefined) changes.description = parseDescription(update.description);
-  if (update.visibility !== undefined) changes.visibility = update.visibility;
-  for (const field of ['title', 'description', 'visibility'] as const) {
-    if (changes[field] === space[field]) delete changes[field];
-  }
+  const { title, description, visibility } = update;
   const tags = update.tags && parseTags(update.tags);
   const isSame = (tag: TagName, i: number) => tag.name === space.tags[i]?.tag_name;
-  if (tags && !(tags.length === space.tags.length && tags.every(isSame))) changes.tags = tags;
-  return changes;
+  const hasSameTags = tags?.length === space.tags.length && tags.every(isSame);
+  return {
+    title: changeOf(space.title, title, parseTitle),
+    description: changeOf(space.description, description, parseDescription),
+    visibility: changeOf(space.visibility, visibility),
+    tags: hasSameTags ? undefined : tags,
+  };
+}
+
+function changeOf<T>(
+  current: unknown,
+  update: T | undefined,
+  parse = (value: T): T => value,
+): T | undefined {
+  const value = update === undefined ? undefined : parse(update);
+  return value === current ? undefined : value;
 }
 
 /** Reads a space that the transaction has changed. */
