@@ -3,7 +3,7 @@ import type { SessionSummary } from '../../generated/types.gen.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
-import { columnOf, prepareReadMany } from '../database/prepared.ts';
+import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -136,7 +136,7 @@ export function sessionEnded(): DomainError {
 }
 
 /** Returns which of these sessions have not ended. */
-export const findSessions = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+export const findSessions = prepareForSet({ pk: 'bigint' }, (db, rows) =>
   db.selectFrom('sessions').select('pk').where('pk', 'in', columnOf(rows, 'pk')),
 );
 

@@ -40,11 +40,11 @@ export function prepare<const T extends Types, Row>(
 }
 
 /**
- * Like `prepare`, but for a read with a list of any length, such as the ids of rows. The query runs once for up to
+ * Like `prepare`, but for a set of any size, such as the ids of rows to read or delete. The query runs once for up to
  * MAX_ROWS_PER_STATEMENT elements, and the results are concatenated.
  * @param build is called with placeholders for each element. The query must ignore repeated elements.
  */
-export function prepareReadMany<const T extends Types, Row>(
+export function prepareForSet<const T extends Types, Row>(
   types: T,
   build: BuildMany<T, Row>,
 ): (db: Database, list: readonly Values<T>[]) => Promise<Row[]> {
@@ -66,11 +66,11 @@ export function prepareReadMany<const T extends Types, Row>(
 }
 
 /**
- * Like `prepare`, but for a write of any number of rows. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at
+ * Like `prepare`, but for any number of rows, each of which counts, such as new ones. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at
  * once, in their order, and the results are concatenated.
  * @param build is called with placeholders for each row
  */
-export function prepareWriteMany<const T extends Types, Row>(
+export function prepareForRows<const T extends Types, Row>(
   types: T,
   build: BuildMany<T, Row>,
 ): (db: Database, rows: readonly Values<T>[]) => Promise<Row[]> {

@@ -5,7 +5,12 @@ import { writeOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
-import { DEFAULT_LIMIT, openNewerCursor, readPage, sealNewerCursor } from '../http/pages.ts';
+import {
+  DEFAULT_LIMIT,
+  openNewerCursor,
+  readPageWithLink,
+  sealNewerCursor,
+} from '../http/pages.ts';
 import { invalidValues } from '../http/problems.ts';
 import { withNetworkLimit } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
@@ -70,7 +75,7 @@ export function messagesHandlers(context: Context) {
           { in: 'query', pointer: 'wait', code: 'conflicting', message: 'needs after' },
         ]);
       }
-      const page = await readPage(context, request, reply, (pageRequest) =>
+      const page = await readPageWithLink(context, request, reply, (pageRequest) =>
         listMessages(context, request.caller, space_id, pageRequest),
       );
       return reply.code(200).send({

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
-import { readPage, readPageBody } from '../http/pages.ts';
+import { readPageBody, readPageWithLink } from '../http/pages.ts';
 import { HttpProblem } from '../http/problems.ts';
 import type { PageRequest } from '../pagination.ts';
 import { assertOneList } from '../search/list-choice.ts';
@@ -15,7 +15,7 @@ export function searchHandlers(context: Context) {
     reply: FastifyReply,
     read: (pageRequest: PageRequest) => Promise<SearchResponse>,
   ) => {
-    const { body, answeredQuery } = await readPage(context, request, reply, read);
+    const { body, answeredQuery } = await readPageWithLink(context, request, reply, read);
     if (answeredQuery !== null) reply.header('answered-query', encodeURIComponent(answeredQuery));
     return sendJson(reply, body);
   };
@@ -25,7 +25,7 @@ export function searchHandlers(context: Context) {
       assertOneList({ ...request.query, asTyped: as_typed });
       // The default order has the same cursors whether it is omitted or not.
       if (q === undefined && tag === undefined) Object.assign(request.query ?? {}, { sort });
-      const page = await readPage(context, request, reply, (pageRequest) => {
+      const page = await readPageWithLink(context, request, reply, (pageRequest) => {
         if (q !== undefined)
           return searchByText(context, { query: q, asTyped: as_typed }, pageRequest);
         if (tag !== undefined) return searchByTag(context, tag, pageRequest);

@@ -13,7 +13,7 @@ interface PageContext {
 }
 
 /**
- * Reads the requested page of a list, and returns the body of its response. Adds the Link header like `readPage`.
+ * Reads the requested page of a list, and returns the body of its response. Adds the Link header like `readPageWithLink`.
  * @throws HttpProblem `invalid_cursor`
  */
 export async function readPageBody<T>(
@@ -22,7 +22,7 @@ export async function readPageBody<T>(
   reply: FastifyReply,
   read: (pageRequest: PageRequest) => Promise<Page<T>>,
 ): Promise<{ items: T[]; next_cursor: string | null }> {
-  const { items, nextCursor } = await readPage(context, request, reply, read);
+  const { items, nextCursor } = await readPageWithLink(context, request, reply, read);
   return { items, next_cursor: nextCursor };
 }
 
@@ -31,7 +31,7 @@ export async function readPageBody<T>(
  * @returns the page and the cursor in its Link header; null on the last page
  * @throws HttpProblem `invalid_cursor`
  */
-export async function readPage<P extends { next: Position | null }>(
+export async function readPageWithLink<P extends { next: Position | null }>(
   context: PageContext,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,6 +1,6 @@
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
-import { prepareWriteMany } from '../database/prepared.ts';
+import { prepareForRows } from '../database/prepared.ts';
 import { timeOrNow } from './defaults.ts';
 import { importableTime } from './importable.ts';
 import { findMessages, findUsers, requireKnown } from './references.ts';
@@ -45,7 +45,7 @@ export async function* readAppreciations(
   }
 }
 
-const insertAppreciations = prepareWriteMany(
+const insertAppreciations = prepareForRows(
   { message_pk: 'bigint', user_pk: 'bigint', author_pk: 'bigint', created_at: 'text' },
   (db, rows) =>
     db

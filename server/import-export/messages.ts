@@ -1,6 +1,6 @@
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage } from '../database/erased-rows.ts';
-import { columnOf, type ParameterType, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, type ParameterType, prepareForRows } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { assertMessageText } from '../messages/message-text.ts';
 import { countWords } from '../text/word-count.ts';
@@ -62,7 +62,7 @@ export async function* readMessages(db: DatabaseTransaction): AsyncIterable<Mess
   }
 }
 
-const insertMessages = prepareWriteMany(
+const insertMessages = prepareForRows(
   {
     message_id: 'text',
     space_pk: 'bigint',

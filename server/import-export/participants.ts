@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
-import { type ParameterType, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { type ParameterType, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
 import { timeOrNow } from './defaults.ts';
@@ -61,7 +61,7 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
   }
 }
 
-export const insertParticipations = prepareWriteMany(
+export const insertParticipations = prepareForRows(
   {
     space_pk: 'bigint',
     user_pk: 'bigint',
@@ -114,7 +114,7 @@ export async function addParticipants(
   );
 }
 
-const selectParticipations = prepareReadMany(
+const selectParticipations = prepareForSet(
   { space_pk: 'bigint', user_pk: 'bigint' },
   (db, rows) => {
     const pairs = rows.map(({ space_pk, user_pk }) => sql`(${space_pk}, ${user_pk})`);

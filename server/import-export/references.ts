@@ -1,9 +1,9 @@
-import { columnOf, prepareReadMany } from '../database/prepared.ts';
+import { columnOf, prepareForSet } from '../database/prepared.ts';
 import { BadLineError, contentsOf, type ImportRun, type Line } from './run.ts';
 
 // Finds the rows that the records of a batch refer to by their public ids.
 
-const selectUsers = prepareReadMany({ user_id: 'text' }, (db, rows) =>
+const selectUsers = prepareForSet({ user_id: 'text' }, (db, rows) =>
   db
     .selectFrom('users')
     .select(['user_id', 'pk'])
@@ -25,7 +25,7 @@ export async function findUsers<Field extends string>(
   return new Map(allowed.map(({ user_id, pk }) => [user_id, pk]));
 }
 
-const selectSpaces = prepareReadMany({ space_id: 'text' }, (db, rows) =>
+const selectSpaces = prepareForSet({ space_id: 'text' }, (db, rows) =>
   db
     .selectFrom('spaces')
     .select(['space_id', 'pk', 'creator_pk'])
@@ -42,7 +42,7 @@ export async function findSpaces(
   return new Map(allowed.map((row) => [row.space_id, row]));
 }
 
-const selectMessages = prepareReadMany({ message_id: 'text' }, (db, rows) =>
+const selectMessages = prepareForSet({ message_id: 'text' }, (db, rows) =>
   db
     .selectFrom('messages')
     .select(['message_id', 'pk', 'author_pk'])

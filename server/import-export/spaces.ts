@@ -1,7 +1,7 @@
 import { componentSchema } from '../contract.ts';
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
-import { type ParameterType, prepareWriteMany } from '../database/prepared.ts';
+import { type ParameterType, prepareForRows } from '../database/prepared.ts';
 import type { NewRow, Spaces } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
 import { invitationCodeFor } from '../spaces/invitation-codes.ts';
@@ -129,7 +129,7 @@ async function readTags(db: DatabaseTransaction, spacePks: readonly number[]) {
   return Map.groupBy(rows, ({ space_pk }) => space_pk);
 }
 
-const insertSpaces = prepareWriteMany(
+const insertSpaces = prepareForRows(
   {
     space_id: 'text',
     creator_pk: 'bigint',

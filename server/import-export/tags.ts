@@ -1,4 +1,4 @@
-import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import { insertSpaceTags, insertTags, selectTagsByKey, type TagName } from '../spaces/tags.ts';
 import type { ImportRun } from './run.ts';
 
@@ -32,11 +32,11 @@ export async function addTags(
   await insertSpaceTags(run.trx, rows);
 }
 
-const selectTagsById = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
+const selectTagsById = prepareForSet({ tag_id: 'bigint' }, (db, rows) =>
   db.selectFrom('tags').select('tag_id').where('tag_id', 'in', columnOf(rows, 'tag_id')),
 );
 
-const insertTagsWithIds = prepareWriteMany({ tag_id: 'bigint', tag_key: 'text' }, (db, rows) =>
+const insertTagsWithIds = prepareForRows({ tag_id: 'bigint', tag_key: 'text' }, (db, rows) =>
   db.insertInto('tags').values(rows),
 );
 

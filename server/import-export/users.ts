@@ -11,8 +11,8 @@ import { isLiveUser } from '../database/erased-rows.ts';
 import {
   columnOf,
   type ParameterType,
-  prepareReadMany,
-  prepareWriteMany,
+  prepareForRows,
+  prepareForSet,
 } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { distinctSkeleton } from '../text/username-keys.ts';
@@ -104,7 +104,7 @@ async function* readUsersWhere(
   }
 }
 
-const selectConflicting = prepareReadMany(
+const selectConflicting = prepareForSet(
   {
     user_id: 'text',
     username_key: 'text',
@@ -133,7 +133,7 @@ const selectConflicting = prepareReadMany(
       }),
 );
 
-const insertUsers = prepareWriteMany(
+const insertUsers = prepareForRows(
   {
     user_id: 'text',
     username: 'text',
@@ -152,7 +152,7 @@ const insertUsers = prepareWriteMany(
   (db, rows) => db.insertInto('users').values(rows),
 );
 
-const deleteDiscardedAvatars = prepareWriteMany({ avatar: 'text' }, (db, rows) =>
+const deleteDiscardedAvatars = prepareForRows({ avatar: 'text' }, (db, rows) =>
   db.deleteFrom('discarded_avatars').where('avatar', 'in', columnOf(rows, 'avatar')),
 );
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database, IndexableSpace, Indexer } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
-import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import type { PublicSpaces } from '../database/schema.ts';
 import type { IndexedDocument } from '../database/word-index.ts';
 import { indexWords, titleKey } from '../text/words/tokenize.ts';
@@ -31,7 +31,7 @@ export const indexer: Indexer = {
   },
 };
 
-const readSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+const readSpaces = prepareForSet({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
@@ -47,7 +47,7 @@ const readSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
     .where(isLiveSpace('spaces.pk')),
 );
 
-const readTagsOfSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+const readTagsOfSpaces = prepareForSet({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('space_tags')
     .select(['space_pk', 'tag_id', 'tag_name'])
@@ -56,7 +56,7 @@ const readTagsOfSpaces = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
     .orderBy('position'),
 );
 
-const insertDocuments = prepareWriteMany(
+const insertDocuments = prepareForRows(
   {
     key: 'bigint',
     space_pk: 'bigint',
@@ -76,7 +76,7 @@ const insertDocuments = prepareWriteMany(
     ),
 );
 
-const insertTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db, rows) =>
+const insertTagHits = prepareForRows({ tag_id: 'bigint', key: 'bigint' }, (db, rows) =>
   db.insertInto('tag_hits').values(rows),
 );
 
@@ -145,14 +145,14 @@ export async function insertRows(
   return keyed.map(({ key, space }) => documentOf(space, key));
 }
 
-const deleteDocuments = prepareWriteMany({ pk: 'bigint' }, (db, rows) =>
+const deleteDocuments = prepareForRows({ pk: 'bigint' }, (db, rows) =>
   db
     .deleteFrom('public_spaces')
     .where('space_pk', 'in', columnOf(rows, 'pk'))
     .returning(['key', 'head', 'tail']),
 );
 
-const deleteTagHits = prepareWriteMany({ tag_id: 'bigint', key: 'bigint' }, (db, rows) => {
+const deleteTagHits = prepareForRows({ tag_id: 'bigint', key: 'bigint' }, (db, rows) => {
   const pairs = rows.map(({ tag_id, key }) => sql`(${tag_id}, ${key})`);
   return db
     .deleteFrom('tag_hits')

@@ -1,6 +1,6 @@
 import type { Database, Engine, IndexableSpace } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
-import { columnOf, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareForRows } from '../database/prepared.ts';
 import { CURRENT_REVISION, documentOf, indexer, insertRows } from './document-rows.ts';
 import { documentKey } from './order.ts';
 import { readFragments } from './results.ts';
@@ -142,6 +142,6 @@ export async function hideDocuments(
   await changeTagCounts(trx, tagChanges);
 }
 
-const enqueueErasures = prepareWriteMany({ space_pk: 'bigint' }, (db, rows) =>
+const enqueueErasures = prepareForRows({ space_pk: 'bigint' }, (db, rows) =>
   db.insertInto('erased_spaces').columns(['space_pk']).values(rows),
 );

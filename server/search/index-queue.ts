@@ -1,5 +1,5 @@
 import type { Database, Engine, SearchIndex } from '../database/engine.ts';
-import { columnOf, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareForRows } from '../database/prepared.ts';
 import { CURRENT_REVISION, indexer, replaceRows } from './document-rows.ts';
 import { documentKey } from './order.ts';
 import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
@@ -10,7 +10,7 @@ import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
  */
 const INDEX_BATCH_SIZE = 5_000;
 
-const insertQueuedSpaces = prepareWriteMany({ space_pk: 'bigint' }, (db, rows) =>
+const insertQueuedSpaces = prepareForRows({ space_pk: 'bigint' }, (db, rows) =>
   db
     .insertInto('spaces_to_index')
     .columns(['space_pk'])
@@ -75,7 +75,7 @@ async function recordQueuedSpaces(
   return queued.length;
 }
 
-const updateQueuedKeys = prepareWriteMany({ space_pk: 'bigint', key: 'bigint' }, (db, rows) =>
+const updateQueuedKeys = prepareForRows({ space_pk: 'bigint', key: 'bigint' }, (db, rows) =>
   db
     .insertInto('spaces_to_index')
     .values(rows)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
-import { prepare, prepareReadMany } from '../database/prepared.ts';
+import { prepare, prepareForSet } from '../database/prepared.ts';
 import type { AvatarResources } from '../resources.ts';
 import { resultJson, type SearchResultJson } from './results.ts';
 
@@ -48,7 +48,7 @@ export async function readRows(
   return new Map(rows.map((row) => [row.key, row]));
 }
 
-const readByKeys = prepareReadMany({ key: 'bigint', avatarBaseUrl: 'text' }, (_, wanted) => {
+const readByKeys = prepareForSet({ key: 'bigint', avatarBaseUrl: 'text' }, (_, wanted) => {
   // All have the same `avatarBaseUrl`.
   const [{ avatarBaseUrl }] = wanted as [(typeof wanted)[number]];
   return sql<FoundRow>`

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { CountedTag, Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
-import { columnOf, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import { tagKey } from '../text/words/fold.ts';
 import { readFragments } from './results.ts';
@@ -43,7 +43,7 @@ export async function changeTagCounts(db: Database, changes: TagCountChanges): P
   await insertPrefixes(db, rows);
 }
 
-const addToCounts = prepareWriteMany({ tag_id: 'bigint', space_count: 'bigint' }, (db, rows) =>
+const addToCounts = prepareForRows({ tag_id: 'bigint', space_count: 'bigint' }, (db, rows) =>
   db
     .insertInto('tag_counts')
     .values(rows)
@@ -55,18 +55,18 @@ const addToCounts = prepareWriteMany({ tag_id: 'bigint', space_count: 'bigint' }
     .returning(['tag_id', 'space_count']),
 );
 
-const deleteCounts = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
+const deleteCounts = prepareForSet({ tag_id: 'bigint' }, (db, rows) =>
   db.deleteFrom('tag_counts').where('tag_id', 'in', columnOf(rows, 'tag_id')),
 );
 
-const deletePrefixes = prepareReadMany(
+const deletePrefixes = prepareForSet(
   { tag_id: 'bigint' },
   (_, rows) => sql`
     DELETE FROM tag_prefixes
     WHERE (prefix, space_count, tag_id) IN (${prefixesOf(columnOf(rows, 'tag_id'))})`,
 );
 
-const insertPrefixes = prepareReadMany(
+const insertPrefixes = prepareForSet(
   { tag_id: 'bigint' },
   (_, rows) => sql`
     INSERT INTO tag_prefixes (prefix, space_count, tag_id) ${prefixesOf(columnOf(rows, 'tag_id'))}`,
@@ -142,7 +142,7 @@ function visibleCounts(prefix: string): RawBuilder<TagCount> {
  * Returns the most popular public space with each tag. It has the name of the tag, so that a spelling from a private
  * space is never shown.
  */
-const selectFirstSpaces = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
+const selectFirstSpaces = prepareForSet({ tag_id: 'bigint' }, (db, rows) =>
   db
     .selectFrom('tags')
     .innerJoin('public_spaces', (join) =>

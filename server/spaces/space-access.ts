@@ -3,7 +3,7 @@ import type { Visibility } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { lastEventTime } from '../database/last-event.ts';
-import { columnOf, prepareReadMany } from '../database/prepared.ts';
+import { columnOf, prepareForSet } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 
 /** The properties of a space that decide who can access it, and those that `stateOf` needs. */
@@ -66,7 +66,7 @@ export interface VisibleSpace {
 }
 
 /** Finds spaces, except those that are deleted or whose creators are suspended. */
-export const findVisibleSpaces = prepareReadMany({ space_id: 'text' }, (db, rows) =>
+export const findVisibleSpaces = prepareForSet({ space_id: 'text' }, (db, rows) =>
   db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
@@ -78,7 +78,7 @@ export const findVisibleSpaces = prepareReadMany({ space_id: 'text' }, (db, rows
 );
 
 /** Returns which of these users participate in these spaces now. */
-export const findParticipants = prepareReadMany(
+export const findParticipants = prepareForSet(
   { space_pk: 'bigint', user_pk: 'bigint' },
   (db, rows) =>
     db

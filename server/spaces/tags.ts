@@ -1,6 +1,6 @@
 import type { Tag } from '../../generated/types.gen.ts';
 import type { Database } from '../database/engine.ts';
-import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../database/prepared.ts';
+import { columnOf, prepare, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 import { CONTROLS, rejectControls, rejectDirectionControls } from '../text/characters.ts';
 import { tagKey } from '../text/words/fold.ts';
@@ -37,7 +37,7 @@ const deleteSpaceTags = prepare({ spacePk: 'bigint' }, (db, { spacePk }) =>
   db.deleteFrom('space_tags').where('space_pk', '=', spacePk).returning('tag_id'),
 );
 
-export const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, (db, rows) =>
+export const selectTagsByKey = prepareForSet({ tag_key: 'text' }, (db, rows) =>
   db
     .selectFrom('tags')
     .select(['tag_id', 'tag_key'])
@@ -45,7 +45,7 @@ export const selectTagsByKey = prepareReadMany({ tag_key: 'text' }, (db, rows) =
 );
 
 /** On PostgreSQL, fails with a conflict if another transaction has added one of the tags meanwhile. */
-export const insertTags = prepareWriteMany({ tag_key: 'text' }, (db, rows) =>
+export const insertTags = prepareForRows({ tag_key: 'text' }, (db, rows) =>
   db
     .insertInto('tags')
     .values(rows)
@@ -53,7 +53,7 @@ export const insertTags = prepareWriteMany({ tag_key: 'text' }, (db, rows) =>
     .returning(['tag_id', 'tag_key']),
 );
 
-export const insertSpaceTags = prepareWriteMany(
+export const insertSpaceTags = prepareForRows(
   { space_pk: 'bigint', tag_id: 'bigint', position: 'bigint', tag_name: 'text' },
   (db, rows) => db.insertInto('space_tags').values(rows),
 );

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../engine.ts';
 import { lastEventTime } from '../last-event.ts';
-import { columnOf, prepareReadMany } from '../prepared.ts';
+import { columnOf, prepareForSet } from '../prepared.ts';
 
 /** See `Engine.nextEventMs`. A transaction has the write lock from its beginning, so it sees all earlier events. */
 export async function nextEventMs(trx: Database, spacePks: readonly number[]): Promise<number> {
@@ -15,7 +15,7 @@ export async function nextEventMs(trx: Database, spacePks: readonly number[]): P
   );
 }
 
-const findLastEvents = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+const findLastEvents = prepareForSet({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('spaces')
     .select(lastEventTime(sql.ref('spaces.pk')).as('time'))

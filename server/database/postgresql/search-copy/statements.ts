@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { isLiveSpace, isLiveUser } from '../../erased-rows.ts';
-import { columnOf, prepare, prepareReadMany, prepareWriteMany } from '../../prepared.ts';
+import { columnOf, prepare, prepareForRows, prepareForSet } from '../../prepared.ts';
 
 // Statements on PostgreSQL.
 
-export const selectPublic = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+export const selectPublic = prepareForSet({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('spaces')
     .select('spaces.pk')
@@ -15,7 +15,7 @@ export const selectPublic = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
     .where(isLiveSpace('spaces.pk')),
 );
 
-export const selectUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
+export const selectUsers = prepareForSet({ pk: 'bigint' }, (db, rows) =>
   db
     .selectFrom('users')
     .select(['pk', 'user_id', 'username', 'avatar', 'suspended_at'])
@@ -23,7 +23,7 @@ export const selectUsers = prepareReadMany({ pk: 'bigint' }, (db, rows) =>
     .where(isLiveUser('pk')),
 );
 
-export const selectTags = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
+export const selectTags = prepareForSet({ tag_id: 'bigint' }, (db, rows) =>
   db
     .selectFrom('tags')
     .select(['tag_id', 'tag_key'])
@@ -32,11 +32,11 @@ export const selectTags = prepareReadMany({ tag_id: 'bigint' }, (db, rows) =>
 
 // Statements on the copy.
 
-export const selectRows = prepareReadMany({ space_pk: 'bigint' }, (db, rows) =>
+export const selectRows = prepareForSet({ space_pk: 'bigint' }, (db, rows) =>
   db.selectFrom('public_spaces').selectAll().where('space_pk', 'in', columnOf(rows, 'space_pk')),
 );
 
-export const selectTagsOf = prepareReadMany(
+export const selectTagsOf = prepareForSet(
   { key: 'bigint' },
   (_, rows) => sql<{ tag_id: number }>`
     SELECT DISTINCT json_extract(tag.value, '$.tag_id') AS tag_id
@@ -44,20 +44,20 @@ export const selectTagsOf = prepareReadMany(
     WHERE public_spaces.key IN (${sql.join(columnOf(rows, 'key'))})`,
 );
 
-export const selectLastChanges = prepareReadMany(
+export const selectLastChanges = prepareForSet(
   { space_pk: 'bigint' },
   (_, rows) => sql<{ space_pk: number; xid: number }>`
     SELECT space_pk, max(xid) AS xid FROM space_changes
     WHERE space_pk IN (${sql.join(columnOf(rows, 'space_pk'))}) GROUP BY space_pk`,
 );
 
-export const selectSpacesChangedBy = prepareReadMany(
+export const selectSpacesChangedBy = prepareForSet(
   { xid: 'bigint' },
   (_, rows) => sql<{ space_pk: number }>`
     SELECT space_pk FROM space_changes WHERE xid IN (${sql.join(columnOf(rows, 'xid'))})`,
 );
 
-export const insertSpaceChanges = prepareWriteMany(
+export const insertSpaceChanges = prepareForRows(
   { xid: 'bigint', space_pk: 'bigint' },
   (_, rows) => sql`INSERT OR IGNORE INTO space_changes (xid, space_pk)
     VALUES ${sql.join(rows.map(({ xid, space_pk }) => sql`(${xid}, ${space_pk})`))}`,
@@ -72,48 +72,48 @@ export const updateCount = prepare(
       .where('space_pk', '=', space_pk),
 );
 
-export const insertPending = prepareWriteMany(
+export const insertPending = prepareForRows(
   { space_pk: 'bigint' },
   (_, rows) => sql`INSERT OR IGNORE INTO pending_spaces (space_pk)
     VALUES ${sql.join(rows.map(({ space_pk }) => sql`(${space_pk})`))}`,
 );
 
-export const insertPendingTransactions = prepareWriteMany(
+export const insertPendingTransactions = prepareForRows(
   { xid: 'bigint', changes: 'bigint' },
   (_, rows) => sql`INSERT INTO pending_transactions (xid, after, changes)
     VALUES ${sql.join(rows.map(({ xid, changes }) => sql`(${xid}, 0, ${changes})`))}`,
 );
 
-export const deletePending = prepareReadMany(
+export const deletePending = prepareForSet(
   { space_pk: 'bigint' },
   (_, rows) => sql`DELETE FROM pending_spaces
     WHERE space_pk IN (${sql.join(columnOf(rows, 'space_pk'))})`,
 );
 
-export const insertTags = prepareWriteMany(
+export const insertTags = prepareForRows(
   { tag_id: 'bigint', tag_key: 'text' },
   (_, rows) => sql`INSERT OR REPLACE INTO tags (tag_id, tag_key)
     VALUES ${sql.join(rows.map(({ tag_id, tag_key }) => sql`(${tag_id}, ${tag_key})`))}`,
 );
 
-export const deleteUnusedTags = prepareReadMany(
+export const deleteUnusedTags = prepareForSet(
   { tag_id: 'bigint' },
   (_, rows) => sql`DELETE FROM tags WHERE tag_id IN (${sql.join(columnOf(rows, 'tag_id'))})
     AND NOT EXISTS (SELECT 1 FROM tag_hits WHERE tag_hits.tag_id = tags.tag_id)`,
 );
 
-export const enqueueSpacesOf = prepareReadMany(
+export const enqueueSpacesOf = prepareForSet(
   { pk: 'bigint' },
   (_, rows) => sql`INSERT OR IGNORE INTO erased_spaces (space_pk, key)
     SELECT space_pk, key FROM public_spaces WHERE creator_pk IN (${sql.join(columnOf(rows, 'pk'))})`,
 );
 
-export const deleteUsers = prepareReadMany(
+export const deleteUsers = prepareForSet(
   { pk: 'bigint' },
   (_, rows) => sql`DELETE FROM users WHERE pk IN (${sql.join(columnOf(rows, 'pk'))})`,
 );
 
-export const insertUsers = prepareWriteMany(
+export const insertUsers = prepareForRows(
   { pk: 'bigint', user_id: 'text', username: 'text', avatar: 'nullable text' },
   (_, rows) => sql`INSERT INTO users (pk, user_id, username, avatar)
     VALUES ${sql.join(rows.map((row) => sql`(${row.pk}, ${row.user_id}, ${row.username}, ${row.avatar})`))}
