@@ -44,7 +44,7 @@ describe('Limits of public reads', () => {
     expect(reads.filter((allowed) => allowed < 7)).toEqual([]);
   });
 
-  test('report what is left, and when the next read and a full burst are allowed', () => {
+  test('report how many reads are left, when the next one is allowed, and when a full burst is', () => {
     const limits = open(60);
     expect(limits.count(ipv4)).toEqual({
       isAllowed: true,
