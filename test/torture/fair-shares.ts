@@ -86,6 +86,8 @@ export const fairShares: Trial = {
         const { isHarmless, rounds } = await compare(server, prepared, duration, attack);
         const result = `${name}, ${connections} connections of ${network}, ${workers} workers: ${rounds}`;
         (isHarmless ? results : harmful).push(result);
+        // The full trial takes more than half an hour.
+        if (isFull) console.log(isHarmless ? result : `HARMFUL: ${result}`);
       };
       for (const attack of prepared.attacks) {
         for (const [network, connections] of attackSizes(attack, isFull)) {
