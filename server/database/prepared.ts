@@ -66,8 +66,8 @@ export function prepareForSet<const T extends Types, Row>(
 }
 
 /**
- * Like `prepare`, but for any number of rows, each of which counts, such as new ones. The statement runs for up to MAX_ROWS_PER_STATEMENT rows at
- * once, in their order, and the results are concatenated.
+ * Like `prepare`, but for any number of rows, each of which counts, such as new ones. The statement runs for up to
+ * MAX_ROWS_PER_STATEMENT rows at once, in their order, and the results are concatenated.
  * @param build is called with placeholders for each row
  */
 export function prepareForRows<const T extends Types, Row>(

@@ -73,7 +73,7 @@ export interface Users {
   suspended_at: string | null;
 }
 
-/** What remains of a deleted account until its row is deleted: the columns that identify nobody. */
+/** The columns that keep their values when an account is deleted, because they identify nobody. */
 type RemainingColumn = 'pk' | 'is_verified' | 'created_at' | 'updated_at' | 'suspended_at';
 
 /** The columns that the deletion of an account overwrites at once. */

@@ -13,7 +13,7 @@ interface PageContext {
 }
 
 /**
- * Reads the requested page of a list, and returns the body of its response. Adds the Link header like `readPageWithLink`.
+ * Reads the requested page of a list like `readPageWithLink`, and returns the body of its response.
  * @throws HttpProblem `invalid_cursor`
  */
 export async function readPageBody<T>(
