@@ -80,10 +80,10 @@ export const fairShares: Trial = {
     for (const workers of isFull ? ['1', '2'] : ['1']) {
       await using service = await openService({ ...settings, WORKERS: workers }, sizes);
       const { server, prepared } = service;
-      await useService(server, prepared.requests, milliseconds, PAUSE_MS);
+      await useService(server, (await service.nextVisitor()).requests, milliseconds, PAUSE_MS);
       const measure = async (attack: RunningAttack, duration: number) => {
         const { name, connections, network } = attack;
-        const { isHarmless, rounds } = await compare(server, prepared, duration, attack);
+        const { isHarmless, rounds } = await compare(service, duration, attack);
         const result = `${name}, ${connections} connections of ${network}, ${workers} workers: ${rounds}`;
         (isHarmless ? results : harmful).push(result);
         // The full trial takes more than half an hour.
@@ -132,7 +132,11 @@ async function followersTrial({ server, prepared }: Service, connections: number
   } as const;
   const deliver = async () => {
     const path = `${await followPath(user, own)}&wait=25`;
-    const delivered = send(server.url, from('198.51.100.1', callOf('messages', path)), new Agent());
+    const delivered = send(
+      server.url,
+      from('198.51.100.254', callOf('messages', path)),
+      new Agent(),
+    );
     await sleep(200);
     const sentAt = performance.now();
     if (stop) await sendMessage(first, crowd, 'Lorem ipsum '.repeat(80));
@@ -224,13 +228,10 @@ async function controlTrial(
     FairQueue.prototype.remove = function (sender, item) { remove.call(this, one(sender), item); };
     FairQueue.prototype.charge = function (sender, used) { charge.call(this, one(sender), used); };`);
   await using service = await openService({ ...settings, ...withoutLines }, sizes);
-  const { server, prepared } = service;
-  const attack = prepared.attacks.find(({ name }) => name === 'participants') as Attack;
-  const { isHarmless, rounds } = await compare(server, prepared, milliseconds, {
-    ...attack,
-    network: 'one IPv4 address',
-    connections: 80,
-  });
+  const attack = service.prepared.attacks.find(({ name }) => name === 'participants') as Attack;
+  const running = { ...attack, network: 'one IPv4 address', connections: 80 } as const;
+  // After one round, the limits of reads stop the attack.
+  const { isHarmless, rounds } = await compare(service, milliseconds, running, 1);
   assert(!isHarmless, `The trial does not notice a server without lines of networks: ${rounds}`);
   return `without lines of networks: ${rounds}`;
 }
@@ -238,6 +239,14 @@ async function controlTrial(
 interface Service extends AsyncDisposable {
   server: Server;
   prepared: Prepared;
+  /** Registers another user with an address of their own, who has used nothing of any limit yet. */
+  nextVisitor(): Promise<Visitor>;
+}
+
+/** The requests of another user. */
+interface Visitor {
+  requests: readonly Call[];
+  uploads: readonly Call[];
 }
 
 interface Prepared {
@@ -246,25 +255,24 @@ interface Prepared {
   /** A space of the user, and one of the attackers. */
   own: { space_id: string };
   crowd: { space_id: string };
-  requests: readonly Call[];
-  uploads: readonly Call[];
   attacks: readonly Attack[];
 }
 
 /** Measures the other user beside an attack and without it, until a round is within the limits. */
 async function compare(
-  server: Server,
-  { requests, uploads }: Prepared,
+  { server, nextVisitor }: Service,
   milliseconds: number,
   attack: RunningAttack,
+  maxRounds = ROUNDS,
 ): Promise<{ isHarmless: boolean; rounds: string }> {
+  const { requests, uploads } = await nextVisitor();
   const used = attack.delaysUploads ? uploads : requests;
   const maxFactor = attack.delaysUploads ? MAX_UPLOAD_FACTOR : MAX_FACTOR;
   // All rounds together stay within the limit of 60 uploads.
   const pauseMs = attack.delaysUploads ? milliseconds / 9 : PAUSE_MS;
   const rounds: string[] = [];
   let isHarmless = false;
-  while (!isHarmless && rounds.length < ROUNDS) {
+  while (!isHarmless && rounds.length < maxRounds) {
     const calm = await useService(server, used, milliseconds, pauseMs);
     const stop = await startAttack(server, attack);
     const busy = await useService(server, used, milliseconds, pauseMs);
@@ -292,23 +300,41 @@ async function openService(settings: Record<string, string>, sizes: Sizes): Prom
   await pipeToImport(location, importedSpaces(sizes.spaces));
   const server = opened.use(await startServer({ ...settings, ...location }));
   const prepared = await prepare(server, sizes);
+  const avatar = await smallImage();
+  let visitors = 0;
+  const nextVisitor = async (): Promise<Visitor> => {
+    visitors += 1;
+    const address = `198.51.100.${visitors}`;
+    const visitor = await registerFrom(server, `visitor${visitors}`, address);
+    const requests = [
+      callOf('search', '/api/spaces/search?q=bread%20room&as_typed=true'),
+      callOf('space', `/api/spaces/${prepared.own.space_id}`, visitor),
+      callOf('profile', '/api/profile/me', visitor),
+      callOf('bio', '/api/profile/bio', visitor, 'PUT', { bio: 'Quiet' }),
+    ];
+    const uploads = [await uploadOf('upload', visitor, avatar)];
+    const fromAddress = (call: Call) => from(address, call);
+    return { requests: requests.map(fromAddress), uploads: uploads.map(fromAddress) };
+  };
   const resources = opened.move();
-  return { server, prepared, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  return { server, prepared, nextVisitor, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
-/** Returns the requests of another user, and of the attacks. */
-async function prepare({ url }: Server, { accounts }: Sizes): Promise<Prepared> {
-  // From many addresses, because registrations of one are limited.
-  const registerFrom = (username: string, address: string): Promise<TestUser> =>
-    registerWith((auth) => {
-      const headers = { 'x-forwarded-for': address };
-      return createClient(createConfig({ baseUrl: url, headers, ...(auth && { auth }) }));
-    }, username);
-  const user = await registerFrom('user', '198.51.100.1');
+/** Registers a user from any address, because registrations of one are limited. */
+function registerFrom({ url }: Server, username: string, address: string): Promise<TestUser> {
+  return registerWith((auth) => {
+    const headers = { 'x-forwarded-for': address };
+    return createClient(createConfig({ baseUrl: url, headers, ...(auth && { auth }) }));
+  }, username);
+}
+
+/** Creates accounts and spaces, and returns the requests of the attacks. */
+async function prepare(server: Server, { accounts }: Sizes): Promise<Prepared> {
+  const user = await registerFrom(server, 'user', '198.51.100.254');
   const own = await createSpace(user, { title: 'A quiet room', visibility: 'public' });
   const attackers: TestUser[] = [];
   for (let i = 0; i < accounts; i += 1) {
-    attackers.push(await registerFrom(`attacker${i}`, `203.0.113.${i % 250}`));
+    attackers.push(await registerFrom(server, `attacker${i}`, `203.0.113.${i % 250}`));
   }
   const [first, ...others] = attackers as [TestUser, ...TestUser[]];
   const crowd = await createSpace(first, { title: 'A crowd' });
@@ -323,11 +349,6 @@ async function prepare({ url }: Server, { accounts }: Sizes): Promise<Prepared> 
     message_id = data.message_id;
   }
   const image = await largeImage();
-  const avatar = await sharp({
-    create: { width: 400, height: 400, channels: 3, background: 'teal' },
-  })
-    .png()
-    .toBuffer();
   const byEach = (call: (of: TestUser, i: number) => Call) => attackers.map(call);
   const draw = seededRandom(50);
   return {
@@ -335,13 +356,6 @@ async function prepare({ url }: Server, { accounts }: Sizes): Promise<Prepared> 
     user,
     own,
     crowd,
-    requests: [
-      callOf('search', '/api/spaces/search?q=bread%20room&as_typed=true'),
-      callOf('space', `/api/spaces/${own.space_id}`, user),
-      callOf('profile', '/api/profile/me', user),
-      callOf('bio', '/api/profile/bio', user, 'PUT', { bio: 'Quiet' }),
-    ],
-    uploads: [await uploadOf('upload', user, avatar)],
     attacks: [
       {
         name: 'misspelt searches',
@@ -450,6 +464,11 @@ function largeImage(): Promise<Buffer> {
   return sharp({ create: size }).jpeg({ progressive: true }).toBuffer();
 }
 
+function smallImage(): Promise<Buffer> {
+  const create = { width: 400, height: 400, channels: 3, background: 'teal' } as const;
+  return sharp({ create }).png().toBuffer();
+}
+
 async function uploadOf(name: string, { headers }: TestUser, image: Buffer): Promise<Call> {
   const form = new FormData();
   form.set('avatar', new Blob([new Uint8Array(image)]), 'avatar.jpg');
@@ -480,7 +499,7 @@ async function useService(
   const end = performance.now() + milliseconds;
   for (let i = 0; performance.now() < end; i += 1) {
     const call = calls[i % calls.length] as Call;
-    const outcome = await sendTimed(server, from('198.51.100.1', call), agent);
+    const outcome = await sendTimed(server, call, agent);
     if (outcome.status !== 200) failed.push(outcome);
     durations.get(call.name)?.push(outcome.elapsed);
     await sleep(pauseMs);
