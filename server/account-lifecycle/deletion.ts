@@ -6,6 +6,7 @@ import type { DatabaseTransaction, Engine, TaskTarget } from '../database/engine
 import { erasedId, isLiveSpace } from '../database/erased-rows.ts';
 import type { PersonalColumns } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
+import { writerOf } from '../search/writer-of.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
 import { eraseBatch } from './erasure.ts';
 
@@ -70,11 +71,9 @@ async function eraseAccountRows(
   await repeatUntil(performance.now() + maxMs, () => eraseBatch(engine, trx));
 }
 
-/**
- * Deletes a user's participations. Enqueues the spaces for a later update of the search order, which can take long.
- */
+/** Deletes a user's participations. */
 async function endParticipations(
-  { searchIndex }: Engine,
+  engine: Engine,
   trx: DatabaseTransaction,
   userPk: number,
 ): Promise<void> {
@@ -83,16 +82,7 @@ async function endParticipations(
   await sql`UPDATE spaces SET participant_count = participant_count - 1 WHERE pk IN (${current})`.execute(
     trx,
   );
-  if (searchIndex.record) {
-    const { rows } = await sql<{ space_pk: number }>`
-      SELECT pk AS space_pk FROM spaces WHERE pk IN (${current}) AND visibility = 'public'`.execute(
-      trx,
-    );
-    await searchIndex.record(trx, { spacePks: rows.map(({ space_pk }) => space_pk), omit: true });
-  } else {
-    await sql`INSERT INTO spaces_to_move (space_pk) SELECT space_pk FROM public_spaces
-      WHERE space_pk IN (${current}) ON CONFLICT DO NOTHING`.execute(trx);
-  }
+  await writerOf(engine).moveSpacesLater(trx, current);
   await trx.deleteFrom('participations').where('user_pk', '=', userPk).execute();
 }
 

@@ -5,10 +5,10 @@ import type { Database, DatabaseTransaction, Engine } from '../database/engine.t
 import { columnOf } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
 import { type ChangedMessage, recordChanges } from '../messages/message-order.ts';
+import { moveSpaceBatch } from '../search/own-index.ts';
 import {
   eraseBatchOfSpaces,
   eraseMessageBatch,
-  moveSpaceBatch,
   ROWS_PER_STATEMENT,
   repeatUntil,
 } from '../spaces/space-deletion.ts';

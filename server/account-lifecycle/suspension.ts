@@ -1,8 +1,7 @@
 import { findAccount } from '../accounts/account.ts';
-import type { DatabaseTransaction, Engine } from '../database/engine.ts';
-import { isLiveSpace } from '../database/erased-rows.ts';
+import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
-import { indexSpaces } from '../search/documents.ts';
+import { writerOf } from '../search/writer-of.ts';
 
 /**
  * Suspends an account: ends its sessions, and hides its profile and the spaces that it created. For the operator.
@@ -22,8 +21,7 @@ export async function suspendAccount(engine: Engine, account: string): Promise<b
       .executeTakeFirst();
     if (numUpdatedRows === 0n) return true;
     await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
-    // Copies of the index hide the spaces of suspended users by themselves.
-    if (!engine.searchIndex.record) await indexSpacesOf(engine, trx, userPk);
+    await writerOf(engine).hideSpacesOf(trx, userPk);
     return true;
   });
 }
@@ -44,27 +42,7 @@ export async function restoreAccount(engine: Engine, account: string): Promise<b
       .where('pk', '=', userPk)
       .where('suspended_at', 'is not', null)
       .executeTakeFirst();
-    if (numUpdatedRows > 0n) await indexSpacesOf(engine, trx, userPk);
+    if (numUpdatedRows > 0n) await writerOf(engine).restoreSpacesOf(trx, userPk);
     return true;
   });
-}
-
-/** Updates the search index for all spaces that a user created. The index contains no spaces of suspended users. */
-async function indexSpacesOf(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  userPk: number,
-): Promise<void> {
-  const spaces = await trx
-    .selectFrom('spaces')
-    .select('pk')
-    .where('creator_pk', '=', userPk)
-    // The index must not contain deleted spaces again: erasing their rows would fail.
-    .where(isLiveSpace('pk'))
-    .execute();
-  await indexSpaces(
-    engine,
-    trx,
-    spaces.map(({ pk }) => pk),
-  );
 }

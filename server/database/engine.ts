@@ -86,6 +86,8 @@ export interface SearchIndex {
   waitingReads(): number;
   /** Returns the number of spaces that searches do not find yet, because a large transaction has added them. */
   countPending(): Promise<number>;
+  /** Returns whether the index has spaces that results must omit. See `hidden-spaces.ts`. */
+  hasHiddenSpaces(snapshot: Database): Promise<boolean>;
   /** Returns the state of the index that a snapshot of `db` shows, for the positions of later pages. */
   readMark(snapshot: Database): Promise<IndexMark>;
   /**

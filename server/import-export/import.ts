@@ -1,9 +1,8 @@
 import { eraseBatch, eraseDeletedRows } from '../account-lifecycle/erasure.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transactAlone } from '../database/transaction.ts';
-import { refreshDictionary } from '../search/dictionary/dictionary.ts';
-import { indexQueuedSpaces } from '../search/index-queue.ts';
 import { updateSearchIndex } from '../search/rebuild.ts';
+import { writerOf } from '../search/writer-of.ts';
 import { quantity } from '../text/quantity.ts';
 import { addAppreciations } from './appreciations.ts';
 import { type Batch, readBatches } from './batches.ts';
@@ -24,9 +23,6 @@ export class ImportError extends Error {
     this.report = report;
   }
 }
-
-/** Imports that change at least this many spaces merge the word index at the end. */
-const MIN_SPACES_TO_OPTIMIZE = 1_000;
 
 /** Without `skipBad`, an import stops after this many bad lines. */
 export const MAX_BAD_LINES = 100;
@@ -60,6 +56,7 @@ export async function importRecords(
   await updateSearchIndex(engine);
   // Otherwise, records of a deleted account could not be imported again.
   while (!(await eraseDeletedRows(engine)));
+  const writer = writerOf(engine);
   const batches = readBatches(lines, options.onLine);
   // Read before the transaction, which would otherwise hold its lock while it waits: an export into a pipe writes its
   // first line only after it has read its whole database.
@@ -71,14 +68,11 @@ export async function importRecords(
     const buildIndexes = await engine.dropIndexes?.(trx);
     await addBatches({ engine, trx, report, existing }, first, batches, options);
     await updateParticipantCounts(trx);
-    const spaces = await indexQueuedSpaces(engine, trx);
-    if (spaces >= MIN_SPACES_TO_OPTIMIZE && !engine.searchIndex.record)
-      await engine.wordIndex.optimize(trx);
+    await writer.indexQueuedSpaces(trx);
     await buildIndexes?.();
   });
   // Only a warning, because the import is committed, and the maintenance of a server also refreshes the dictionary.
-  if (engine.searchIndex.record) return report;
-  await refreshDictionary(engine).catch((error: Error) => {
+  await writer.refreshDictionary().catch((error: Error) => {
     process.emitWarning(`The search dictionary could not be refreshed. ${error.message}`);
   });
   return report;

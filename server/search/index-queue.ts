@@ -1,11 +1,12 @@
-import type { Database, Engine, SearchIndex } from '../database/engine.ts';
+import type { Database, IndexEngine } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareForRows } from '../database/prepared.ts';
 import { CURRENT_REVISION, indexer, replaceRows } from './document-rows.ts';
 import { documentKey } from './order.ts';
 import { changeTagCounts, type TagCountChanges } from './tag-counts.ts';
 
 /**
- * Number of spaces that `indexQueuedSpaces` indexes at once. The words of a batch are added after all its other writes,
+ * Number of spaces that `addQueuedSpaces` adds at once. The words of a batch are added after all its other writes,
  * because FTS5 keeps new words in memory only until another table is written.
  */
 const INDEX_BATCH_SIZE = 5_000;
@@ -18,10 +19,32 @@ const insertQueuedSpaces = prepareForRows({ space_pk: 'bigint' }, (db, rows) =>
     .onConflict((conflict) => conflict.doNothing()),
 );
 
-/** Enqueues spaces for `indexQueuedSpaces`. The queue is a table, because an import may change millions of spaces. */
+/** Enqueues spaces to index. The queue is a table, because an import may change millions of spaces. */
 export async function enqueueSpaces(db: Database, spacePks: readonly number[]): Promise<void> {
   const rows = Array.from(new Set(spacePks), (space_pk) => ({ space_pk }));
   await insertQueuedSpaces(db, rows);
+}
+
+/** Replaces the queue by all public spaces. */
+export async function enqueuePublicSpaces(db: Database): Promise<void> {
+  await db.deleteFrom('spaces_to_index').execute();
+  await db
+    .insertInto('spaces_to_index')
+    .columns(['space_pk'])
+    .expression((from) =>
+      from
+        .selectFrom('spaces')
+        .select('pk')
+        .where('visibility', '=', 'public')
+        .where(isLiveSpace('pk')),
+    )
+    .execute();
+}
+
+/** Empties the queue. Returns the `space_pk` of its spaces. */
+export async function takeQueuedSpaces(db: Database): Promise<number[]> {
+  const queued = await db.deleteFrom('spaces_to_index').returning('space_pk').execute();
+  return columnOf(queued, 'space_pk');
 }
 
 /**
@@ -30,12 +53,11 @@ export async function enqueueSpaces(db: Database, spacePks: readonly number[]): 
  * @param onProgress called with the number of spaces so far, after each batch
  * @returns the number of spaces
  */
-export async function indexQueuedSpaces(
-  engine: Engine,
+export async function addQueuedSpaces(
+  { wordIndex }: Pick<IndexEngine, 'wordIndex'>,
   db: Database,
   onProgress: (spaces: number) => void = () => {},
 ): Promise<number> {
-  if (engine.searchIndex.record) return recordQueuedSpaces(engine.searchIndex.record, db);
   await computeQueuedKeys(db);
   let spaces = 0;
   // Applied at the end, because most batches change the count of a frequent tag.
@@ -55,24 +77,14 @@ export async function indexQueuedSpaces(
     const indexable = await indexer.readSpaces(db, spacePks);
     const revision = () => CURRENT_REVISION;
     const { removed, added } = await replaceRows(db, spacePks, indexable, revision, tagChanges);
-    await engine.wordIndex.remove(db, removed);
-    await engine.wordIndex.add(db, added);
+    await wordIndex.remove(db, removed);
+    await wordIndex.add(db, added);
     spaces += batch.length;
     onProgress(spaces);
   }
   await db.deleteFrom('spaces_to_index').execute();
   await changeTagCounts(db, tagChanges);
   return spaces;
-}
-
-/** Records that the queued spaces have changed, and empties the queue. */
-async function recordQueuedSpaces(
-  record: NonNullable<SearchIndex['record']>,
-  trx: Database,
-): Promise<number> {
-  const queued = await trx.deleteFrom('spaces_to_index').returning('space_pk').execute();
-  await record(trx, { spacePks: queued.map(({ space_pk }) => space_pk), omit: true });
-  return queued.length;
 }
 
 const updateQueuedKeys = prepareForRows({ space_pk: 'bigint', key: 'bigint' }, (db, rows) =>

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { CountedTag, Tag } from '../../generated/types.gen.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { HIDDEN_SPACES } from '../database/hidden-spaces.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { columnOf, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import type { Page, PageRequest } from '../pagination.ts';
@@ -94,9 +95,9 @@ export async function listTags(
   const key = [...tagKey(prefix)].slice(0, MAX_PREFIX_LENGTH).join('');
   await searchIndex.update();
   return searchIndex.read(async (db) => {
-    // Only a copy of the index can have some.
-    const hasHidden = searchIndex.record !== undefined && (await hasHiddenSpaces(db));
-    const counts = hasHidden ? visibleCounts(key) : countsWithPrefix(key);
+    const counts = (await searchIndex.hasHiddenSpaces(db))
+      ? visibleCounts(key)
+      : countsWithPrefix(key);
     const query = db.selectFrom(counts.as('counts')).select(['space_count', 'tag_id']);
     const { items, next } = await readPage(query, ['space_count', 'tag_id'], 'desc', request);
     const spaces = await selectFirstSpaces(db, items);
@@ -116,24 +117,17 @@ function countsWithPrefix(prefix: string): RawBuilder<TagCount> {
   return sql`(SELECT tag_id, space_count FROM tag_prefixes WHERE prefix = ${prefix})`;
 }
 
-// While a copy of the index removes the spaces of suspended and deleted users, it still counts them.
-const hiddenSpaces = sql`erased_spaces
-  CROSS JOIN public_spaces ON public_spaces.space_pk = erased_spaces.space_pk
-  WHERE creator_pk NOT IN (SELECT pk FROM users)`;
-
-async function hasHiddenSpaces(db: Database): Promise<boolean> {
-  const { rows } = await sql`SELECT 1 FROM ${hiddenSpaces} LIMIT 1`.execute(db);
-  return rows.length > 0;
-}
-
-/** Like `countsWithPrefix`, without hidden spaces. Reads all of them, and all tags with the prefix. */
+/**
+ * Like `countsWithPrefix`, without hidden spaces, which a copy of the index still counts. Reads all of them, and all
+ * tags with the prefix.
+ */
 function visibleCounts(prefix: string): RawBuilder<TagCount> {
   return sql`(
     SELECT tag_id, sum(spaces) AS space_count FROM (
       SELECT tag_id, space_count AS spaces FROM tag_prefixes WHERE prefix = ${prefix}
       UNION ALL
       SELECT json_extract(tag.value, '$.tag_id'), -1
-      FROM (SELECT tail FROM ${hiddenSpaces}), json_each('{' || substr(tail, 2), '$.tags') AS tag
+      FROM (SELECT tail FROM ${HIDDEN_SPACES}), json_each('{' || substr(tail, 2), '$.tags') AS tag
     ) GROUP BY tag_id HAVING sum(spaces) > 0
   )`;
 }

@@ -11,7 +11,7 @@ import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
-import { moveSpace } from '../search/documents.ts';
+import { writerOf } from '../search/writer-of.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces, stateOf } from './describe-spaces.ts';
@@ -134,7 +134,7 @@ export async function changeParticipantCount(
     .where('pk', '=', spacePk)
     .returning(['pk', 'participant_count', 'visibility'])
     .executeTakeFirstOrThrow();
-  if (space.visibility === 'public') await moveSpace(engine, trx, space, delta);
+  if (space.visibility === 'public') await writerOf(engine).moveSpace(trx, space, delta);
 }
 
 /**

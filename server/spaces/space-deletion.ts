@@ -4,7 +4,7 @@ import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../datab
 import { erasedId } from '../database/erased-rows.ts';
 import { columnOf } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
-import { hideDocuments, moveDocument } from '../search/documents.ts';
+import { writerOf } from '../search/writer-of.ts';
 import { findOwnSpace } from './space-access.ts';
 import { deleteUnusedTags } from './tags.ts';
 
@@ -80,7 +80,7 @@ export async function hideSpaces(
   column: 'pk' | 'creator_pk',
   value: number,
 ): Promise<void> {
-  await hideDocuments(engine, trx, column, value);
+  await writerOf(engine).hideDeletedSpaces(trx, column, value);
   await trx
     .deleteFrom('reports')
     .where('space_pk', 'in', (from) => from.selectFrom('erased_spaces').select('space_pk'))
@@ -199,22 +199,4 @@ async function eraseTagsAndSpaces(trx: Database): Promise<boolean> {
     trx,
   );
   return numAffectedRows !== 0n;
-}
-
-/**
- * Moves a batch of spaces in the search order whose participant count a deletion has changed.
- * @returns false if there are none
- */
-export async function moveSpaceBatch(engine: Engine, trx: Database): Promise<boolean> {
-  const batch = await trx
-    .selectFrom('spaces_to_move')
-    .select('space_pk')
-    .orderBy('space_pk')
-    .limit(SPACES_PER_BATCH)
-    .execute();
-  const last = batch.at(-1);
-  if (!last) return false;
-  for (const { space_pk } of batch) await moveDocument(engine, trx, space_pk);
-  await trx.deleteFrom('spaces_to_move').where('space_pk', '<=', last.space_pk).execute();
-  return true;
 }

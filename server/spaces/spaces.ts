@@ -11,7 +11,7 @@ import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
-import { indexNewSpace, indexSpaces } from '../search/documents.ts';
+import { writerOf } from '../search/writer-of.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { describeSpace, stateOf } from './describe-spaces.ts';
 import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
@@ -81,7 +81,7 @@ export async function createSpace(
       .execute();
     const spaceTags = await addTags(trx, pk, tags);
     if (space.visibility === 'public') {
-      await indexNewSpace(engine, trx, { pk, ...row, tags: spaceTags });
+      await writerOf(engine).indexNewSpace(trx, { pk, ...row, tags: spaceTags });
     }
     // Not read back, because on PostgreSQL that conflicts with other transactions that create spaces.
     const found = {
@@ -172,7 +172,7 @@ export async function updateSpace(
       // An imported account that has more tags can still remove some.
       if (changes.tags.length > formerTags.length) await assertTagQuota(trx, quotas, caller);
     }
-    await indexSpaces(engine, trx, [pk]);
+    await writerOf(engine).indexSpaces(trx, [pk]);
     // After `indexSpaces`, because the index referred to the former tags until then.
     await deleteUnusedTags(trx, formerTags);
     return readChanged(trx, avatars, caller, spaceId);

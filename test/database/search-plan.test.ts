@@ -15,10 +15,10 @@ import {
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
-import { indexSpaces } from '../../server/search/documents.ts';
 import { searchTag } from '../../server/search/tag-search.ts';
 import { searchText } from '../../server/search/text-search.ts';
 import type { SearchView } from '../../server/search/view.ts';
+import { writerOf } from '../../server/search/writer-of.ts';
 import { parseTags, setTags } from '../../server/spaces/tags.ts';
 import { spaceRow } from './spaces.ts';
 import { userRow } from './users.ts';
@@ -169,7 +169,7 @@ async function fill(): Promise<void> {
         .returning('pk')
         .executeTakeFirstOrThrow();
       await setTags(trx, pk, parseTags(['everything', `own ${i}`]));
-      await indexSpaces(engine, trx, [pk]);
+      await writerOf(engine).indexSpaces(trx, [pk]);
     }
   });
   await refreshDictionary(engine);

@@ -10,8 +10,9 @@ import {
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
 import { indexer } from '../../server/search/document-rows.ts';
-import { enqueueSpaces, indexQueuedSpaces } from '../../server/search/index-queue.ts';
+import { enqueueSpaces } from '../../server/search/index-queue.ts';
 import { readIndex, type SearchView } from '../../server/search/view.ts';
+import { writerOf } from '../../server/search/writer-of.ts';
 import { spaceRow } from '../database/spaces.ts';
 import { userRow } from '../database/users.ts';
 import { createTestDatabase } from '../support/databases.ts';
@@ -60,7 +61,7 @@ export async function generateIndex(spaces: readonly IndexedSpace[]): Promise<Ge
           .execute();
         await enqueueSpaces(trx, [pk]);
       }
-      await indexQueuedSpaces(filled, trx);
+      await writerOf(filled).indexQueuedSpaces(trx);
     });
   }
   // On PostgreSQL, builds the copy of the index.

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { SearchResult, Space } from '../../generated/types.gen.ts';
 import { transact } from '../../server/database/transaction.ts';
-import { indexSpaces } from '../../server/search/documents.ts';
+import { writerOf } from '../../server/search/writer-of.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { waitForDictionary } from '../support/dictionary.ts';
@@ -161,7 +161,7 @@ describe('The pages of a search', () => {
             })
             .returning('pk')
             .executeTakeFirstOrThrow();
-          await indexSpaces(engine, trx, [pk]);
+          await writerOf(engine).indexSpaces(trx, [pk]);
         }
       });
     }

@@ -55,6 +55,7 @@ export function failingEngine(real: Engine, failure: () => Failure | undefined):
       isReady: () => searchIndex.isReady(),
       waitingReads: () => searchIndex.waitingReads(),
       countPending: () => searchIndex.countPending(),
+      hasHiddenSpaces: (snapshot) => searchIndex.hasHiddenSpaces(snapshot),
       read: (work) => searchIndex.read((snapshot) => work(snapshot.withPlugin(plugin))),
       readMark: (snapshot) => searchIndex.readMark(snapshot),
       changesSince: (snapshot, mark) => searchIndex.changesSince(snapshot, mark),

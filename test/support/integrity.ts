@@ -7,7 +7,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes } from '../../server/search/dictionary/trie.ts';
-import { indexSpaces } from '../../server/search/documents.ts';
+import { writerOf } from '../../server/search/writer-of.ts';
 import { assertCounted, finishErasure } from './consistency.ts';
 import { columnsOf, tablesOf } from './tables.ts';
 
@@ -62,7 +62,7 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
     await assertCounted(rebuilt.db);
     await rebuilt.db.transaction().execute(async (trx) => {
       for (const { pk } of await trx.selectFrom('spaces').select('pk').execute()) {
-        await indexSpaces(rebuilt, trx, [pk]);
+        await writerOf(rebuilt).indexSpaces(trx, [pk]);
       }
     });
     await refreshDictionary(rebuilt);

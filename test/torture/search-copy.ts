@@ -11,7 +11,7 @@ import { openDatabase } from '../../server/database/open.ts';
 import { searchIndexFolder } from '../../server/database/sqlite/location.ts';
 import { transact } from '../../server/database/transaction.ts';
 import { indexer } from '../../server/search/document-rows.ts';
-import { indexSpaces } from '../../server/search/documents.ts';
+import { writerOf } from '../../server/search/writer-of.ts';
 import { register, type TestUser } from '../support/client.ts';
 import { assertConsistent } from '../support/consistency.ts';
 import { query, startPostgresql } from '../support/postgresql.ts';
@@ -333,7 +333,7 @@ async function loseChanges(
         const pk = draw(pks);
         const title = `Myriad ${Math.floor(Math.random() * WORDS)}`;
         await trx.updateTable('spaces').set({ title }).where('pk', '=', pk).execute();
-        await indexSpaces(engine, trx, [pk]);
+        await writerOf(engine).indexSpaces(trx, [pk]);
       });
     } catch (error) {
       if (!engine.isUnavailable(error)) throw error;

@@ -192,6 +192,9 @@ const logOnly: SearchIndex = {
   async countPending() {
     throw missingCopy();
   },
+  async hasHiddenSpaces() {
+    throw missingCopy();
+  },
   async readMark() {
     throw missingCopy();
   },

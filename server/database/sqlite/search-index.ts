@@ -15,6 +15,7 @@ export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
     read: (work) => limitRead(() => readSnapshot(engine.db, work)),
     waitingReads: limitRead.countWaiting,
     countPending: async () => 0,
+    hasHiddenSpaces: async () => false,
     async readMark(snapshot) {
       const { value } = await snapshot
         .selectFrom('search_revision')

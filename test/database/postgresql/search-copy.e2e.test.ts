@@ -27,7 +27,7 @@ import { SearchCopy } from '../../../server/database/postgresql/search-copy/sear
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
 import { indexer } from '../../../server/search/document-rows.ts';
-import { indexSpaces } from '../../../server/search/documents.ts';
+import { writerOf } from '../../../server/search/writer-of.ts';
 import { startApp, type TestApp } from '../../support/app.ts';
 import { assertConsistent } from '../../support/consistency.ts';
 import { damageTable } from '../../support/damage.ts';
@@ -209,8 +209,7 @@ test('Thousands of spaces from one transaction are found in steps, and disappear
       created_at: new Date().toISOString(),
     }));
     const added = await trx.insertInto('spaces').values(rows).returning('pk').execute();
-    await indexSpaces(
-      engine,
+    await writerOf(engine).indexSpaces(
       trx,
       added.map(({ pk }) => pk),
     );
@@ -607,7 +606,7 @@ describe('A copy', () => {
           .where('space_id', '=', kept.space_id)
           .returning('pk')
           .executeTakeFirstOrThrow();
-        await indexSpaces(engine, trx, [pk]);
+        await writerOf(engine).indexSpaces(trx, [pk]);
       });
     for (let i = 0; i < 20; i += 1) await rename(`Lost tide ${i}`, false);
     expect(await findTitles(app, 'tide')).toEqual(['Lost tide 19']);

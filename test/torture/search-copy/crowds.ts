@@ -7,7 +7,7 @@ import { deleteSuspendedAccount } from '../../../server/account-lifecycle/deleti
 import { restoreAccount, suspendAccount } from '../../../server/account-lifecycle/suspension.ts';
 import type { Engine } from '../../../server/database/engine.ts';
 import { transact } from '../../../server/database/transaction.ts';
-import { indexSpaces } from '../../../server/search/documents.ts';
+import { writerOf } from '../../../server/search/writer-of.ts';
 import { readPages } from '../../support/pages.ts';
 import { draw } from '../drawing.ts';
 import { runTogether } from '../together.ts';
@@ -131,7 +131,7 @@ async function insertCrowd(engine: Engine, word: string, size: number): Promise<
           FROM unnest(${pks}::bigint[]) AS pk, tags WHERE tag_key IN (${name}, ${word})`.execute(
           trx,
         );
-        await indexSpaces(engine, trx, pks);
+        await writerOf(engine).indexSpaces(trx, pks);
       });
       return { userId: name, name, isHidden: false, version: 0 };
     } catch (error) {

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { SearchResult } from '../../../generated/types.gen.ts';
 import type { DatabaseTransaction, Engine } from '../../../server/database/engine.ts';
 import { transact } from '../../../server/database/transaction.ts';
-import { indexSpaces } from '../../../server/search/documents.ts';
+import { writerOf } from '../../../server/search/writer-of.ts';
 import type { TestUser } from '../../support/client.ts';
 import { draw } from '../drawing.ts';
 import { runTogether } from '../together.ts';
@@ -162,7 +162,7 @@ export async function insertSpaces(
       FROM users, unnest(${titles}::text[]) WITH ORDINALITY AS titles (title, position)
       WHERE user_id = ${userId} ORDER BY position RETURNING pk`.execute(trx);
     const pks = rows.map(({ pk }) => pk);
-    await indexSpaces(engine, trx, pks);
+    await writerOf(engine).indexSpaces(trx, pks);
     return pks;
   });
 }
@@ -195,7 +195,7 @@ async function change(
     .set({ title, visibility, invitation_code })
     .where('pk', '=', pk)
     .execute();
-  await indexSpaces(engine, trx, [pk]);
+  await writerOf(engine).indexSpaces(trx, [pk]);
 }
 
 /** Makes a change, and rolls it back to a savepoint. */

@@ -10,6 +10,7 @@ import type {
   IsChanged,
   SearchIndex,
 } from '../../engine.ts';
+import { HIDDEN_SPACES } from '../../hidden-spaces.ts';
 import { columnOf } from '../../prepared.ts';
 import type { PublicSpaces, Users } from '../../schema.ts';
 import { connect } from '../../sqlite/dialect.ts';
@@ -211,6 +212,11 @@ export class SearchCopy implements SearchIndex {
         return this.update();
       });
     return this.#waiting;
+  }
+
+  async hasHiddenSpaces(snapshot: Database): Promise<boolean> {
+    const { rows } = await sql`SELECT 1 FROM ${HIDDEN_SPACES} LIMIT 1`.execute(snapshot);
+    return rows.length > 0;
   }
 
   async readMark(snapshot: Database): Promise<IndexMark> {
