@@ -42,6 +42,8 @@ let own: Space;
 let hidden: Space;
 let foreign: Space;
 let message: Message;
+/** A message that the deleted account appreciated. */
+let stays: Message;
 let inOwn: Message;
 let ofGoneInOwn: Message;
 beforeEach(async () => {
@@ -53,7 +55,7 @@ beforeEach(async () => {
   await joinSpace(other, hidden);
   await joinSpace(gone, foreign);
   inOwn = await sendMessage(other, own, 'six words in a deleted space');
-  const stays = await sendMessage(other, foreign, 'three remaining words');
+  stays = await sendMessage(other, foreign, 'three remaining words');
   message = await sendMessage(gone, foreign, 'three deleted words');
   for (const { message_id } of [inOwn, stays]) {
     await api.appreciateMessage({ client: gone.client, path: { message_id }, throwOnError: true });
@@ -124,7 +126,7 @@ const countRows = async () => {
 const parameterValues = (): Record<string, string[]> => ({
   space_id: [own, hidden, foreign].map(({ space_id }) => space_id),
   user_id: [gone.userId, other.userId],
-  message_id: [message, inOwn, ofGoneInOwn].map(({ message_id }) => message_id),
+  message_id: [message, stays, inOwn, ofGoneInOwn].map(({ message_id }) => message_id),
   q: ['lighthouse', `own ${gone.username}`, `foreign ${other.username}`],
   tag: ['sea', 'lighthouse'],
 });
@@ -371,7 +373,7 @@ describe('Content that is being erased', () => {
       api.reportMessage({ client: other.client, path: { message_id }, body: { reason: 'Spam' } });
     // With the two reports of `beforeEach`, 20: the maximum number of open reports.
     for (let i = 0; i < 18; i += 1) await report(await sendMessage(gone, own, `Spam ${i}`));
-    const stays = await sendMessage(gone, foreign, 'Spam');
+    stays = await sendMessage(gone, foreign, 'Spam');
     expect(await getError(report(stays))).toBe('409 too_many_reports');
     await beginErasureOfSpace();
     expect((await report(stays)).response?.status).toBe(200);
