@@ -33,6 +33,12 @@ export function threadTimes(pid: number): Map<number, ThreadTimes> {
   return times;
 }
 
+/** Returns the ids of the processes that a process has started. */
+export function childrenOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return children === '' ? [] : children.split(' ').map(Number);
+}
+
 /** Returns the resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
   return readMemory(pid, 'VmRSS');

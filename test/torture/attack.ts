@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
+import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Call, send } from './load.ts';
 
@@ -24,6 +25,8 @@ for (const event of ['message', 'disconnect']) {
     isStopping = true;
   });
 }
+// Real attackers do not use the processors of the server.
+setPriority(19);
 process.send?.(0);
 const agent = new Agent({ keepAlive: true });
 

@@ -15,7 +15,7 @@ import { mistype } from '../bench/vocabulary.ts';
 import { registerWith, type TestUser } from '../support/client.ts';
 import { createTestDatabase } from '../support/databases.ts';
 import { pipeToImport } from '../support/import.ts';
-import { type ThreadTimes, threadTimes } from '../support/process-usage.ts';
+import { childrenOf, type ThreadTimes, threadTimes } from '../support/process-usage.ts';
 import { preload } from '../support/processes.ts';
 import { type Server, startServer } from '../support/server.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -80,7 +80,9 @@ export const fairShares: Trial = {
     for (const workers of isFull ? ['1', '2'] : ['1']) {
       await using service = await openService({ ...settings, WORKERS: workers }, sizes);
       const { server, prepared } = service;
-      await useService(server, (await service.nextVisitor()).requests, milliseconds, PAUSE_MS);
+      using connection = openConnection(server);
+      const { requests } = await service.nextVisitor();
+      await useService(connection, requests, milliseconds, PAUSE_MS);
       const measure = async (attack: RunningAttack, duration: number) => {
         const { name, connections, network } = attack;
         const { isHarmless, rounds } = await compare(service, duration, attack);
@@ -273,9 +275,11 @@ async function compare(
   const rounds: string[] = [];
   let isHarmless = false;
   while (!isHarmless && rounds.length < maxRounds) {
-    const calm = await useService(server, used, milliseconds, pauseMs);
+    using connection = openConnection(server);
+    const calm = await useService(connection, used, milliseconds, pauseMs);
+    findProcess(connection);
     const stop = await startAttack(server, attack);
-    const busy = await useService(server, used, milliseconds, pauseMs);
+    const busy = await useService(connection, used, milliseconds, pauseMs);
     const sent = await stop();
     isHarmless =
       busy.failed.length === 0 &&
@@ -486,25 +490,43 @@ interface Usage {
   toString(): string;
 }
 
+/** A connection to one of the server's processes. */
+interface Connection extends Disposable {
+  url: string;
+  agent: Agent;
+  /** How long the processes that may be the one have run during the requests. */
+  ran: Map<number, number>;
+}
+
+function openConnection({ url, child }: Server): Connection {
+  const pid = child.pid as number;
+  const workers = childrenOf(pid);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return {
+    url,
+    agent,
+    ran: new Map((workers.length > 0 ? workers : [pid]).map((process) => [process, 0])),
+    [Symbol.dispose]: () => agent.destroy(),
+  };
+}
+
 /** Sends the requests of another user in turn. */
 async function useService(
-  server: Server,
+  connection: Connection,
   calls: readonly Call[],
   milliseconds: number,
   pauseMs: number,
 ): Promise<Usage> {
-  const agent = new Agent({ keepAlive: true });
   const durations = new Map<string, number[]>(calls.map(({ name }) => [name, []]));
   const failed: TimedOutcome[] = [];
   const end = performance.now() + milliseconds;
   for (let i = 0; performance.now() < end; i += 1) {
     const call = calls[i % calls.length] as Call;
-    const outcome = await sendTimed(server, call, agent);
+    const outcome = await sendTimed(connection, call);
     if (outcome.status !== 200) failed.push(outcome);
     durations.get(call.name)?.push(outcome.elapsed);
     await sleep(pauseMs);
   }
-  agent.destroy();
   const medianOf = (name: string) => median(durations.get(name) ?? []);
   const describe = ([name, times]: [string, number[]]) =>
     `${name} ${medianOf(name).toFixed(1)} (${quantile(times, 0.99).toFixed(0)})`;
@@ -525,21 +547,44 @@ function from(address: string, call: Call): Call {
  * a processor. Other programs cause such waits, the more the busier the server is. The duration is at least the time that
  * the server's main thread ran.
  */
-async function sendTimed({ url, child }: Server, call: Call, agent: Agent) {
-  const pid = child.pid as number;
-  const before = [pid, process.pid].map(threadTimes);
+async function sendTimed(connection: Connection, call: Call) {
+  const { url, agent, ran } = connection;
+  const pids = [...ran.keys(), process.pid];
+  const before = pids.map(threadTimes);
   const outcome = await send(url, call, agent);
-  const [server, client] = [pid, process.pid].map((pid, i) => {
-    const changes = Array.from(threadTimes(pid), ([thread, { ran, waited }]) => {
+  const used = pids.map((pid, i) => {
+    const changes = Array.from(threadTimes(pid), ([thread, times]) => {
       const start = before[i]?.get(thread) ?? { ran: 0, waited: 0 };
-      return { thread, ran: ran - start.ran, waited: waited - start.waited };
+      return { thread, ran: times.ran - start.ran, waited: times.waited - start.waited };
     });
     // The waits of several threads overlap.
     const waited = Math.max(...changes.map((each) => each.waited));
-    return { waited, ran: changes.find(({ thread }) => thread === pid)?.ran ?? 0 };
-  }) as [ThreadTimes, ThreadTimes];
+    return { pid, waited, ran: changes.find(({ thread }) => thread === pid)?.ran ?? 0 };
+  });
+  const client = used.pop() as ProcessUse;
+  for (const { pid, ran: more } of used) ran.set(pid, (ran.get(pid) ?? 0) + more);
+  const server = used.reduce((a, b) =>
+    ranFor(connection, b.pid) > ranFor(connection, a.pid) ? b : a,
+  );
   const elapsed = Math.max(server.ran, duration(outcome) - server.waited - client.waited);
   return { ...outcome, elapsed };
+}
+
+function ranFor({ ran }: Connection, pid: number): number {
+  return ran.get(pid) ?? 0;
+}
+
+/** Of the processes, keeps the one that has run most. Call it when only the requests of the connection have run. */
+function findProcess(connection: Connection): void {
+  const { ran } = connection;
+  const [, ...others] = [...ran.keys()].sort(
+    (a, b) => ranFor(connection, b) - ranFor(connection, a),
+  );
+  for (const pid of others) ran.delete(pid);
+}
+
+interface ProcessUse extends ThreadTimes {
+  pid: number;
 }
 
 /**

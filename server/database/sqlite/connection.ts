@@ -15,9 +15,15 @@ const WRITE_LOCK_TIMEOUT_MS = 30_000;
  */
 const MAX_UNINTERRUPTED_MS = 0.2;
 
-/** The same for a read-only transaction. Longer than most searches take. */
-const MAX_UNINTERRUPTED_READ_MS = 2;
+/** The same for a read-only transaction. Longer than most searches by one word take. */
+const MAX_UNINTERRUPTED_READ_MS = 0.5;
 
+/**
+ * A process whose writers wait for each other unlocks the file for moments only. To find one of them, a waiting writer of
+ * another process tries often at first, and later after this share of the time that it has waited.
+ */
+const RETRY_SHARE = 0.05;
+const MIN_RETRY_INTERVAL_MS = 1;
 const MAX_RETRY_INTERVAL_MS = 50;
 
 /** Each has a page cache of its own. */
@@ -146,11 +152,16 @@ async function retryWhileBusy<T>(
   deadline: number,
   { meter, stopSignal }: Pick<SharedResources, 'meter' | 'stopSignal'>,
 ): Promise<T> {
-  for (let intervalMs = 1; ; intervalMs = Math.min(intervalMs * 2, MAX_RETRY_INTERVAL_MS)) {
+  const startedAt = performance.now();
+  for (;;) {
     try {
       return attempt();
     } catch (error) {
       if (!isBusy(error) || performance.now() > deadline || stopSignal?.aborted) throw error;
+      const intervalMs = Math.min(
+        Math.max(MIN_RETRY_INTERVAL_MS, RETRY_SHARE * (performance.now() - startedAt)),
+        MAX_RETRY_INTERVAL_MS,
+      );
       // Jitter, so that waiting processes do not retry at the same time.
       await meter.measureWait(sleep(intervalMs * (0.5 + Math.random())));
     }

@@ -1,0 +1,33 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { connect } from '../../server/database/sqlite/dialect.ts';
+
+// Writes to a file. With BACKLOG, its writers always wait for each other. Otherwise writes ten times, and sends how
+// long that has taken.
+
+const db = connect(process.env.FILE as string);
+const write = () =>
+  db.transaction().execute(async (trx) => {
+    for (let i = 0; i < 10; i += 1) {
+      await sql`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT 1000)
+        SELECT sum(n) FROM numbers`.execute(trx);
+    }
+    await sql`INSERT INTO discarded_avatars VALUES (hex(randomblob(16)), '')`.execute(trx);
+  });
+
+async function writeAgainAndAgain(): Promise<never> {
+  for (;;) {
+    await write();
+    await yieldToEventLoop();
+  }
+}
+
+if (process.env.BACKLOG) {
+  await write();
+  process.send?.('began');
+  await Promise.all(Array.from({ length: 20 }, writeAgainAndAgain));
+} else {
+  const startedAt = performance.now();
+  for (let i = 0; i < 10; i += 1) await write();
+  process.send?.(performance.now() - startedAt);
+}
