@@ -39,7 +39,7 @@ function deleteInt64(schema: object): void {
 
 /**
  * Generates from the contract: types, a fetch SDK for clients, options for TanStack Query, Zod schemas, the server's
- * handler interface, the problem codes, the examples, and the JSON Schema of an exported record. Also writes the contract
+ * handler interface, the problem codes, the quotas, the examples, and the JSON Schema of an exported record. Also writes the contract
  * as JSON, because parsing YAML takes 150 times as long.
  * @param folder its former content is deleted
  */
@@ -51,6 +51,8 @@ export async function generate(folder: string): Promise<void> {
   // Not at the top, because these modules read the JSON file that is written first.
   const { problemCodes } = await import('./problem-codes.ts');
   writeFileSync(join(folder, 'problem-codes.gen.ts'), problemCodes(contract));
+  const { countedOperations } = await import('./counted-operations.ts');
+  writeFileSync(join(folder, 'counted-operations.gen.ts'), countedOperations(contract));
   const { examples } = await import('./examples.ts');
   writeFileSync(join(folder, 'examples.gen.ts'), examples(contract));
   const { schemas } = await import('../server/import-export/records.ts');

@@ -111,7 +111,7 @@ export const changeUsername = <ThrowOnError extends boolean = false>(options: Op
  *
  * Replaces the caller's bio. An empty string clears it.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const changeBio = <ThrowOnError extends boolean = false>(options: Options<ChangeBioData, ThrowOnError>): RequestResult<ChangeBioResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangeBioResponses, ApiError, ThrowOnError>({
@@ -324,7 +324,7 @@ export const listSpaces = <ThrowOnError extends boolean = false>(options?: Optio
  * Creates a space. The caller becomes its creator and first participant. A private space gets an
  * invitation code.
  *
- * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
+ * Counts against the quotas of created and updated spaces.
  * Returns 409 if the account has reached its quota of spaces, tags or participations.
  *
  * With an `Idempotency-Key`, the request can be repeated without creating a second space.
@@ -375,7 +375,7 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
  * public although other users have written messages in it, or if the new tags exceed the caller's quota
- * of tags. Counts against the same quotas as creating a space.
+ * of tags. Counts against the quotas of created and updated spaces.
  *
  * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
  *
@@ -398,7 +398,7 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const renewInvitationCode = <ThrowOnError extends boolean = false>(options: Options<RenewInvitationCodeData, ThrowOnError>): RequestResult<RenewInvitationCodeResponses, ApiError, ThrowOnError> => (options.client ?? client).post<RenewInvitationCodeResponses, ApiError, ThrowOnError>({
@@ -464,7 +464,7 @@ export const getParticipation = <ThrowOnError extends boolean = false>(options: 
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
  * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
- * requests count against the quotas of changes, by default 1,000 per hour and 5,000 per day. Returns 409
+ * requests count against the quotas of changes. Returns 409
  * if the account has reached its quota of participations.
  *
  */
@@ -485,7 +485,7 @@ export const joinSpace = <ThrowOnError extends boolean = false>(options: Options
  * participation to the `created_at` of the message, but never to an earlier time. Returns 403 if the caller is not
  * a participant in the space.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day. So send the request when the
+ * Counts against the quotas of changes. So send the request when the
  * reader stops at a message, not for each message.
  *
  */
@@ -553,7 +553,7 @@ export const undoRemoval = <ThrowOnError extends boolean = false>(options: Optio
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
  * space. Returns 409 if the user is the creator of the space.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, ApiError, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, ApiError, ThrowOnError>({
@@ -611,7 +611,7 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
  *
- * Counts against the quotas of messages, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of messages.
  *
  * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
@@ -671,7 +671,7 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
  * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
  * Returns 403 if the caller is the author of the message.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const appreciateMessage = <ThrowOnError extends boolean = false>(options: Options<AppreciateMessageData, ThrowOnError>): RequestResult<AppreciateMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).put<AppreciateMessageResponses, ApiError, ThrowOnError>({
@@ -710,7 +710,7 @@ export const listUserSpaces = <ThrowOnError extends boolean = false>(options: Op
  * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
  * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const reportSpace = <ThrowOnError extends boolean = false>(options: Options<ReportSpaceData, ThrowOnError>): RequestResult<ReportSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportSpaceResponses, ApiError, ThrowOnError>({
@@ -729,7 +729,7 @@ export const reportSpace = <ThrowOnError extends boolean = false>(options: Optio
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
  * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ApiError, ThrowOnError>({

@@ -6,6 +6,7 @@ import Fastify, {
   type RouteHandlerMethod,
 } from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
+import type { CountedOperation } from '../generated/counted-operations.gen.ts';
 import type { RouteHandlers } from '../generated/fastify.gen.ts';
 import type { Context } from './context.ts';
 import { contract, operations } from './contract.ts';
@@ -28,7 +29,7 @@ import { measureRequests, serveMetrics } from './http/metrics.ts';
 import { rejectMalformedPaths } from './http/percent-encoding.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { warnAboutUntrustedProxy } from './http/proxies.ts';
-import { type LimitReads, limitReads } from './http/rate-limits.ts';
+import { countInNetwork, type LimitReads, limitReads } from './http/rate-limits.ts';
 import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
@@ -144,10 +145,13 @@ async function serveOperations(
     operationResolver: (operationId: string) => {
       const operation = operations.find((each) => each.operationId === operationId);
       if (!operation) throw new Error(`The contract has no operation ${operationId}.`);
+      const handler = handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod;
       return {
         method: operation.method as HTTPMethods,
         url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
-        handler: handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
+        handler: operation.countsAs
+          ? countInNetwork(context.rateLimits, operationId as CountedOperation, handler)
+          : handler,
         onRequest: [
           // Before the body is read, so that a request without a valid token gets 401 even if its body is invalid.
           authenticate(context, operation),

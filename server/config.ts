@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import type { Action } from '../generated/counted-operations.gen.ts';
 import { OperatorError, withoutPassword } from './errors.ts';
 
 /** The settings of the service. `.env.example` and `docs/operating.md` document the variables. */
@@ -61,16 +62,6 @@ export interface Quotas {
   maxTags: number;
   maxSessions: number;
 }
-
-/**
- * - `space`: creating and updating spaces, which updates the search index.
- * - `message`: sending messages.
- * - `change`: joining spaces, appreciating messages, marking them as read, changing the bio, renewing invitation codes,
- *   removing participants and reporting.
- *
- * Deleting, leaving and withdrawing do not count, because they only undo counted actions.
- */
-export type Action = 'space' | 'message' | 'change';
 
 export const DEFAULT_PORT = 3000;
 

@@ -21,6 +21,7 @@ interface PathItem {
 interface OperationObject {
   operationId: string;
   tags?: string[];
+  'x-counts-as'?: string;
   security?: object[];
   parameters?: (Parameter | Reference)[];
   requestBody?: RequestBody | Reference;
@@ -53,6 +54,8 @@ export interface Operation {
   isPublicRead: boolean;
   /** Whether the operation is a GET that requires an access token. */
   isOwnRead: boolean;
+  /** The quota per hour and day against which the operation counts, if any. */
+  countsAs: string | undefined;
   /** Those that all operations of the path share are first. */
   parameters: readonly Parameter[];
   requestBody: RequestBody | undefined;
@@ -168,6 +171,7 @@ function readOperation(document: Operations, path: string, method: string): Oper
     hasQueryParameters: parameters.some((each) => each.in === 'query'),
     isPublicRead: method === 'get' && authentication !== 'required',
     isOwnRead: method === 'get' && authentication === 'required',
+    countsAs: operation['x-counts-as'],
     parameters,
     requestBody,
     responses: Object.fromEntries(responses),

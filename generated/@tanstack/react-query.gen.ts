@@ -253,7 +253,7 @@ export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameD
  *
  * Replaces the caller's bio. An empty string clears it.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): UseMutationOptions<ChangeBioResponse, ApiError, Options<ChangeBioData>> => {
@@ -639,7 +639,7 @@ export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => 
  * Creates a space. The caller becomes its creator and first participant. A private space gets an
  * invitation code.
  *
- * Counts against the quotas of created and updated spaces, by default 100 per hour and 500 per day.
+ * Counts against the quotas of created and updated spaces.
  * Returns 409 if the account has reached its quota of spaces, tags or participations.
  *
  * With an `Idempotency-Key`, the request can be repeated without creating a second space.
@@ -713,7 +713,7 @@ export const getSpaceOptions = (options: Options<GetSpaceData>) => queryOptions<
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if a private space would become
  * public although other users have written messages in it, or if the new tags exceed the caller's quota
- * of tags. Counts against the same quotas as creating a space.
+ * of tags. Counts against the quotas of created and updated spaces.
  *
  * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
  *
@@ -741,7 +741,7 @@ export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>)
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const renewInvitationCodeMutation = (options?: Partial<Options<RenewInvitationCodeData>>): UseMutationOptions<RenewInvitationCodeResponse, ApiError, Options<RenewInvitationCodeData>> => {
@@ -882,7 +882,7 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
  * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
- * requests count against the quotas of changes, by default 1,000 per hour and 5,000 per day. Returns 409
+ * requests count against the quotas of changes. Returns 409
  * if the account has reached its quota of participations.
  *
  */
@@ -908,7 +908,7 @@ export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): Us
  * participation to the `created_at` of the message, but never to an earlier time. Returns 403 if the caller is not
  * a participant in the space.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day. So send the request when the
+ * Counts against the quotas of changes. So send the request when the
  * reader stops at a message, not for each message.
  *
  */
@@ -1081,7 +1081,7 @@ export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>)
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
  * space. Returns 409 if the user is the creator of the space.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const removeParticipantMutation = (options?: Partial<Options<RemoveParticipantData>>): UseMutationOptions<RemoveParticipantResponse, ApiError, Options<RemoveParticipantData>> => {
@@ -1224,7 +1224,7 @@ export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) 
  *
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
  *
- * Counts against the quotas of messages, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of messages.
  *
  * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
@@ -1316,7 +1316,7 @@ export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawA
  * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
  * Returns 403 if the caller is the author of the message.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const appreciateMessageMutation = (options?: Partial<Options<AppreciateMessageData>>): UseMutationOptions<AppreciateMessageResponse, ApiError, Options<AppreciateMessageData>> => {
@@ -1416,7 +1416,7 @@ export const listUserSpacesInfiniteOptions = (options: Options<ListUserSpacesDat
  * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
  * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>): UseMutationOptions<ReportSpaceResponse, ApiError, Options<ReportSpaceData>> => {
@@ -1440,7 +1440,7 @@ export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>)
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
  * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
  *
- * Counts against the quotas of changes, by default 1,000 per hour and 5,000 per day.
+ * Counts against the quotas of changes.
  *
  */
 export const reportMessageMutation = (options?: Partial<Options<ReportMessageData>>): UseMutationOptions<ReportMessageResponse, ApiError, Options<ReportMessageData>> => {

@@ -1,5 +1,10 @@
 import { sql } from 'kysely';
-import type { Action, Quotas } from '../config.ts';
+import {
+  type Action,
+  COUNTED_OPERATIONS,
+  type CountedOperation,
+} from '../../generated/counted-operations.gen.ts';
+import type { Quotas } from '../config.ts';
 import type { DatabaseTransaction } from '../database/engine.ts';
 import type { ActionCounts } from '../database/schema.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
@@ -16,19 +21,20 @@ const DESCRIBE_LIMIT: Readonly<Record<Action, (limit: number) => string>> = {
 };
 
 /**
- * Counts an action in the transaction that performs it. If the transaction is rolled back, the action does not count.
+ * Counts an operation in the transaction that performs it. If the transaction is rolled back, it does not count.
  *
  * The counters are independent of the created rows, so deleting these does not make room for more. A period begins with
  * the first action after the previous period.
  * @throws RateExceededError
  */
-export async function countAction(
+export async function countOperation(
   trx: DatabaseTransaction,
   { rates }: Pick<Quotas, 'rates'>,
   userPk: number,
-  action: Action,
+  operation: CountedOperation,
 ): Promise<void> {
   if (rates === null) return;
+  const action = COUNTED_OPERATIONS[operation];
   const now = Date.now();
   const time = new Date(now).toISOString();
   const isCurrent = (column: string, seconds: number) => {

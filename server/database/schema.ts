@@ -1,5 +1,5 @@
 import type { ColumnType, Generated, InsertType, Kysely, RawBuilder, Transaction } from 'kysely';
-import type { Action } from '../config.ts';
+import type { Action } from '../../generated/counted-operations.gen.ts';
 
 /**
  * The tables. Conventions:

@@ -12,7 +12,6 @@ import {
   sealNewerCursor,
 } from '../http/pages.ts';
 import { invalidValues } from '../http/problems.ts';
-import { withNetworkLimit } from '../http/rate-limits.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import {
   areChangesKept,
@@ -23,7 +22,7 @@ import {
 import { deleteMessage, getMessage, listMessages, sendMessage } from '../messages/messages.ts';
 
 export function messagesHandlers(context: Context) {
-  const { engine, rateLimits, followers } = context;
+  const { engine, followers } = context;
   const writeOnce = writeOnceOn(engine);
 
   async function followMessages(
@@ -97,10 +96,7 @@ export function messagesHandlers(context: Context) {
       const { space_id, text } = request.body;
       const caller = callerOf(request);
       const message = await writeOnce(caller.userPk, keyedRequest(request), {
-        run: (claim) =>
-          withNetworkLimit(rateLimits, 'message', request, () =>
-            sendMessage(context, caller, space_id, text, claim),
-          ),
+        run: (claim) => sendMessage(context, caller, space_id, text, claim),
         read: (messageId) => getMessage(context, caller, messageId),
       });
       return reply.code(201).send(message);
@@ -113,9 +109,7 @@ export function messagesHandlers(context: Context) {
 
     appreciateMessage: async (request, reply) => {
       const { message_id } = request.params;
-      const message = await withNetworkLimit(rateLimits, 'change', request, () =>
-        appreciate(context, callerOf(request), message_id),
-      );
+      const message = await appreciate(context, callerOf(request), message_id);
       return reply.code(200).send(message);
     },
 

@@ -3,7 +3,7 @@ import { deleteAccount } from '../account-lifecycle/deletion.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { sendJsonParts } from '../http/json-parts.ts';
-import { withNetworkLimit, withRateLimit } from '../http/rate-limits.ts';
+import { withRateLimit } from '../http/rate-limits.ts';
 import { withAvatarUpload } from '../http/uploads.ts';
 import { readAccountData } from '../profile/account-data.ts';
 import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
@@ -29,9 +29,7 @@ export function profileHandlers(context: Context) {
     },
 
     changeBio: async (request, reply) => {
-      await withNetworkLimit(rateLimits, 'change', request, () =>
-        changeBio(context, callerOf(request), request.body),
-      );
+      await changeBio(context, callerOf(request), request.body);
       return reply.code(200).send({ message: 'Your bio has been changed.' });
     },
 

@@ -12,7 +12,7 @@ import {
 } from '../http/entity-tags.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
 import { readPageBody } from '../http/pages.ts';
-import { withAdditionalLimit, withNetworkLimit } from '../http/rate-limits.ts';
+import { withAdditionalLimit } from '../http/rate-limits.ts';
 import { markRead } from '../messages/read-positions.ts';
 import type { ResourceState } from '../resources.ts';
 import {
@@ -40,10 +40,7 @@ export function spacesHandlers(context: Context) {
     createSpace: async (request, reply) => {
       const caller = callerOf(request);
       const { state, space } = await writeOnce(caller.userPk, keyedRequest(request), {
-        run: (claim) =>
-          withNetworkLimit(rateLimits, 'space', request, () =>
-            createSpace(context, caller, request.body, claim),
-          ),
+        run: (claim) => createSpace(context, caller, request.body, claim),
         read: (spaceId) => readSpace(context, caller, spaceId),
       });
       setEntityTag(reply, state);
@@ -63,10 +60,7 @@ export function spacesHandlers(context: Context) {
       const caller = callerOf(request);
       const isExpected = (state: ResourceState) => isInMatch(request, entityTagOf(state));
       const { state, space } = await writeOnce(caller.userPk, keyedRequest(request), {
-        run: (claim) =>
-          withNetworkLimit(rateLimits, 'space', request, () =>
-            updateSpace(context, caller, space_id, request.body, isExpected, claim),
-          ),
+        run: (claim) => updateSpace(context, caller, space_id, request.body, isExpected, claim),
         read: (spaceId) => readSpace(context, caller, spaceId),
       });
       setEntityTag(reply, state);
@@ -104,20 +98,18 @@ export function spacesHandlers(context: Context) {
             withAdditionalLimit(rateLimits.join, caller.userId, () =>
               withAdditionalLimit(rateLimits.joinFromNetwork, networkKey(request), join),
             );
-      const { state, participation } = await withNetworkLimit(
-        rateLimits,
-        'change',
-        request,
-        attempt,
-      );
+      const { state, participation } = await attempt();
       setEntityTag(reply, state);
       return reply.code(200).send(participation);
     },
 
     markRead: async (request, reply) => {
       const { space_id } = request.params;
-      const participation = await withNetworkLimit(rateLimits, 'change', request, () =>
-        markRead(context, callerOf(request), space_id, request.body.message_id),
+      const participation = await markRead(
+        context,
+        callerOf(request),
+        space_id,
+        request.body.message_id,
       );
       return reply.code(200).send(participation);
     },
@@ -131,10 +123,7 @@ export function spacesHandlers(context: Context) {
       const { space_id } = request.params;
       const caller = callerOf(request);
       const { state, space } = await writeOnce(caller.userPk, keyedRequest(request), {
-        run: (claim) =>
-          withNetworkLimit(rateLimits, 'change', request, () =>
-            renewInvitationCode(context, caller, space_id, claim),
-          ),
+        run: (claim) => renewInvitationCode(context, caller, space_id, claim),
         read: (spaceId) => readSpace(context, caller, spaceId),
       });
       setEntityTag(reply, state);
@@ -159,9 +148,7 @@ export function spacesHandlers(context: Context) {
 
     removeParticipant: async (request, reply) => {
       const { space_id, user_id } = request.params;
-      const removal = await withNetworkLimit(rateLimits, 'change', request, () =>
-        removeParticipant(context, callerOf(request), space_id, user_id),
-      );
+      const removal = await removeParticipant(context, callerOf(request), space_id, user_id);
       return reply.code(200).send(removal);
     },
 

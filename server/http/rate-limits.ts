@@ -1,7 +1,17 @@
 import cluster from 'node:cluster';
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  RouteHandlerMethod,
+} from 'fastify';
+import {
+  COUNTED_OPERATIONS,
+  type CountedOperation,
+} from '../../generated/counted-operations.gen.ts';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
-import type { Action, Config } from '../config.ts';
+import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
 import { shareReads } from '../rate-limits/cluster.ts';
@@ -49,18 +59,19 @@ export async function withAdditionalLimit<T>(
   return limit === null ? work() : runAttempt(await limit.beginAttempt(key), work);
 }
 
-/**
- * Runs an action that also counts against the limit of all accounts in a network together. `countAction` counts it
- * against the quota of the account.
- * @throws RateExceededError
- */
-export async function withNetworkLimit<T>(
+/** Counts the successful requests of an operation against the quota of all accounts in a network together. */
+export function countInNetwork(
   { networkActions }: Pick<RateLimits, 'networkActions'>,
-  action: Action,
-  request: FastifyRequest,
-  work: () => Promise<T>,
-): Promise<T> {
-  return withAdditionalLimit(networkActions?.[action] ?? null, networkKey(request), work);
+  operation: CountedOperation,
+  handler: RouteHandlerMethod,
+): RouteHandlerMethod {
+  if (networkActions === null) return handler;
+  const limit = networkActions[COUNTED_OPERATIONS[operation]];
+  return function (request, reply) {
+    return withAdditionalLimit(limit, networkKey(request), async () =>
+      handler.call(this, request, reply),
+    );
+  };
 }
 
 /**

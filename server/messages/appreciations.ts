@@ -1,5 +1,5 @@
 import type { Message } from '../../generated/types.gen.ts';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -18,7 +18,7 @@ export async function appreciate(
 ): Promise<Message> {
   const changed = await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'appreciateMessage');
     const message = await findMessage(trx, caller, messageId);
     if (message.authorPk === caller.userPk) {
       throw new DomainError('own_message', 'You cannot appreciate your own message.');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
@@ -89,7 +89,7 @@ export async function sendMessage(
   const message = await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
-    await countAction(trx, quotas, caller.userPk, 'message');
+    await countOperation(trx, quotas, caller.userPk, 'sendMessage');
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       throw new DomainError(

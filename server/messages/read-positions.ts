@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Participation } from '../../generated/types.gen.ts';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { isLiveMessage } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
@@ -23,7 +23,7 @@ export async function markRead(
 ): Promise<Participation> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'markRead');
     const space = await findSpace(trx, caller, spaceId);
     if (!space.isParticipant) {
       throw new DomainError(

@@ -1,6 +1,6 @@
 import type { BioChange } from '../../generated/types.gen.ts';
 import { parseBio } from '../accounts/bio.ts';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { transact } from '../database/transaction.ts';
 import type { QuotaResources } from '../resources.ts';
@@ -17,7 +17,7 @@ export async function changeBio(
   const bio = parseBio(change.bio);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'changeBio');
     await trx
       .updateTable('users')
       .set({ bio, updated_at: new Date().toISOString() })

@@ -1,5 +1,6 @@
 import { createHmac, type KeyObject } from 'node:crypto';
-import type { Action, Config } from '../config.ts';
+import type { Action } from '../../generated/counted-operations.gen.ts';
+import type { Config } from '../config.ts';
 import type { StopDeadline } from '../database/kind.ts';
 import { databaseKind } from '../database/open.ts';
 import {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveReport } from '../database/erased-rows.ts';
@@ -28,7 +28,7 @@ export async function reportSpace(
   assertReason(reason);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'reportSpace');
     const { pk } = await findSpace(trx, caller, spaceId);
     await saveReport(trx, caller, 'space_pk', pk, reason);
   });
@@ -47,7 +47,7 @@ export async function reportMessage(
   assertReason(reason);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'reportMessage');
     const { pk } = await findMessage(trx, caller, messageId);
     await saveReport(trx, caller, 'message_pk', pk, reason);
   });

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Participant, Participation } from '../../generated/types.gen.ts';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, Engine } from '../database/engine.ts';
@@ -33,7 +33,7 @@ export async function joinSpace(
 ): Promise<{ state: ResourceState; participation: Participation }> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'joinSpace');
     // The same error for a wrong code and an unknown space, so that it does not tell whether a private space exists.
     const notFound = invitationCode === undefined ? spaceNotFound : invitationRejected;
     const space = await findAnySpace(trx, caller, spaceId, notFound);

@@ -1,5 +1,5 @@
 import type { Removal } from '../../generated/types.gen.ts';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
@@ -25,7 +25,7 @@ export async function removeParticipant(
 ): Promise<Removal> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'removeParticipant');
     const space = await findOwnSpace(trx, caller, spaceId);
     const participation = await trx
       .selectFrom('participations')

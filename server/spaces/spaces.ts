@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
-import { countAction } from '../accounts/quotas.ts';
+import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
@@ -52,7 +52,7 @@ export async function createSpace(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, space.space_id);
-    await countAction(trx, quotas, caller.userPk, 'space');
+    await countOperation(trx, quotas, caller.userPk, 'createSpace');
     const spaceCount = await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
     // Before the tags are added. On PostgreSQL, reading new rows conflicts with other creations.
@@ -152,7 +152,7 @@ export async function updateSpace(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, spaceId);
-    await countAction(trx, quotas, caller.userPk, 'space');
+    await countOperation(trx, quotas, caller.userPk, 'updateSpace');
     const found = await findOwnSpace(trx, caller, spaceId);
     const { pk } = found;
     const state = stateOf(avatars, found, caller);
@@ -275,7 +275,7 @@ export async function renewInvitationCode(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, spaceId);
-    await countAction(trx, quotas, caller.userPk, 'change');
+    await countOperation(trx, quotas, caller.userPk, 'renewInvitationCode');
     const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
     if (visibility === 'public') {
       throw new DomainError(

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseDocument, visit } from 'yaml';
+import type { Action } from '../../generated/counted-operations.gen.ts';
 import { contract, contractText, operations } from '../../server/contract.ts';
 import { inputNamesOf } from '../support/requests.ts';
 
@@ -14,6 +15,16 @@ test('every required parameter has an example', () => {
       .map(({ name }) => `${operation.operationId}: the parameter ${name} needs an example`),
   );
   expect(missing).toEqual([]);
+});
+
+test('exactly the operations with x-counts-as say that they count against a quota', () => {
+  const nouns = { space: 'created and updated spaces', message: 'messages', change: 'changes' };
+  for (const { operationId, path, method, countsAs } of operations) {
+    const operation = contract.paths[path]?.[method.toLowerCase()];
+    const { description } = operation as { description: string };
+    const [, noun] = /[Cc]ounts? against the quotas of ([\w ]+)\./.exec(description) ?? [];
+    expect(noun, operationId).toBe(countsAs && nouns[countsAs as Action]);
+  }
 });
 
 test('the contract has no YAML anchors, which some tools cannot read', () => {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { COUNTED_OPERATIONS } from '../../generated/counted-operations.gen.ts';
 import { readConfig } from '../../server/config.ts';
 import { operations } from '../../server/contract.ts';
 import { migrations as postgresqlMigrations } from '../../server/database/postgresql/migrations/index.ts';
@@ -165,6 +166,15 @@ describe('Each tag of the contract', () => {
     expect(Object.keys(module[`${tag}Handlers`]({})).sort()).toEqual(ids.sort());
   });
 });
+
+test.each(Object.keys(COUNTED_OPERATIONS))(
+  'Exactly one domain function counts %s against a quota',
+  (operation) => {
+    const counting = new RegExp(`countOperation\\([^)]*'${operation}'`, 'g');
+    const calls = sourcesBelowHttp.flatMap(({ text }) => text.match(counting) ?? []);
+    expect(calls).toHaveLength(1);
+  },
+);
 
 test('Migrations do not depend on code that changes', () => {
   for (const { path, imports } of sourcesIn('server/database')) {
