@@ -11,9 +11,9 @@ import { existingIds, existingItems } from '../../verification/world.ts';
 import { notRebuilt, readIndexes } from '../support/integrity.ts';
 import { inputNamesOf } from '../support/requests.ts';
 import { columnsOf, tablesOf } from '../support/tables.ts';
-import { notInFacts, readFacts } from '../torture/ledger.ts';
-import { isRead, neverDrawn } from '../torture/traffic.ts';
-import { writeShares } from '../torture/writes.ts';
+import { notInFacts, readFacts } from '../trials/torture/ledger.ts';
+import { isRead, neverDrawn } from '../trials/torture/traffic.ts';
+import { writeShares } from '../trials/torture/writes.ts';
 
 // A new operation or column needs entries in several test fixtures. Without these tests, a missing entry would only
 // show in `npm run contract` or in a torture trial.
@@ -35,13 +35,13 @@ test('every operation is in the traffic of the torture trials', () => {
   expect(
     missing.map(
       ({ operationId }) =>
-        `Add ${operationId} to test/torture/writes.ts, or to neverDrawn in traffic.ts`,
+        `Add ${operationId} to test/trials/torture/writes.ts, or to neverDrawn in traffic.ts`,
     ),
   ).toEqual([]);
   const unneeded = [...writes, ...excluded].filter((id) => !ids.includes(id) || reads.includes(id));
-  expect(unneeded.map((id) => `Remove ${id} from test/torture/writes.ts or traffic.ts`)).toEqual(
-    [],
-  );
+  expect(
+    unneeded.map((id) => `Remove ${id} from test/trials/torture/writes.ts or traffic.ts`),
+  ).toEqual([]);
 });
 
 test('the contract check can provoke every declared response', () => {
@@ -139,7 +139,7 @@ test.each([
     ),
     excluded: Object.values(notInFacts).flat(),
     reader: 'readFacts',
-    exclusions: 'notInFacts of test/torture/ledger.ts',
+    exclusions: 'notInFacts of test/trials/torture/ledger.ts',
   },
   {
     name: 'the check of the search indexes compares every column',

@@ -30,7 +30,7 @@ export const sources: Source[] = [
   )
   .filter((path) => /\.[jt]sx?$/.test(path))
   // Uses a client that exists only while `npm run clients` checks it.
-  .filter((path) => !/^test\/generators\/[^/]+\/journey\.ts$/.test(path))
+  .filter((path) => !/^test\/trials\/generators\/[^/]+\/journey\.ts$/.test(path))
   .map((path) => {
     const text = readFileSync(join(root, path), 'utf8');
     return { path, text, imports: importsOf(path, text) };

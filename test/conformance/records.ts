@@ -1,8 +1,8 @@
 import type { DataRecord } from '../../server/import-export/records.ts';
 import type { SpaceRecord } from '../../server/import-export/spaces.ts';
 import { sampleRecords } from '../../server/sample/sample.ts';
-import { spaceOf } from '../bench/data.ts';
 import { type RandomInteger, randomIntegers } from '../support/random.ts';
+import { spaceOf } from '../trials/bench/data.ts';
 
 const MINUTE_MS = 60_000;
 

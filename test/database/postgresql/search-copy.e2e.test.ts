@@ -40,9 +40,9 @@ import {
 } from '../../support/postgresql.ts';
 import { createSpace, joinSpace, leaveSpace } from '../../support/spaces.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { checkCrowds } from '../../torture/search-copy/crowds.ts';
-import { checkSearches, insertSpaces } from '../../torture/search-copy/searches.ts';
-import { checkWalks } from '../../torture/search-copy/walks.ts';
+import { checkCrowds } from '../../trials/torture/search-copy/crowds.ts';
+import { checkSearches, insertSpaces } from '../../trials/torture/search-copy/searches.ts';
+import { checkWalks } from '../../trials/torture/search-copy/walks.ts';
 
 let server: PostgresqlServer;
 let url: string;
