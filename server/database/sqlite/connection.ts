@@ -4,6 +4,7 @@ import { nextTurn } from '../../system/event-loop.ts';
 import { SERVER } from '../../system/senders.ts';
 import { isBusy } from './errors.ts';
 import { SqliteHandle } from './handle.ts';
+import type { Turnstile } from './turnstile.ts';
 import type { Meter, Mutex } from './waiting.ts';
 
 /** How long a write waits for other writers before it fails with `SQLITE_BUSY`. */
@@ -19,8 +20,8 @@ const MAX_UNINTERRUPTED_MS = 0.2;
 const MAX_UNINTERRUPTED_READ_MS = 0.5;
 
 /**
- * A process whose writers wait for each other unlocks the file for moments only. To find one of them, a waiting writer of
- * another process tries often at first, and later after this share of the time that it has waited.
+ * How long a writer that waits for another process sleeps: this share of the time that it has waited. At first it is as
+ * short as possible, because nobody writes meanwhile.
  */
 const RETRY_SHARE = 0.05;
 const MIN_RETRY_INTERVAL_MS = 1;
@@ -35,6 +36,8 @@ export interface SharedResources {
   /** For writes and read-write transactions. Only the holder of the mutex uses it. */
   writer: SqliteHandle;
   writeMutex: Mutex;
+  /** Only if other processes write as often as this one. */
+  turnstile: Turnstile | undefined;
   /** For reads outside transactions, which never wait for a writer. */
   reader: SqliteHandle;
   /** For later read-only transactions, because opening a file takes longer than most of them. */
@@ -71,7 +74,7 @@ export class SqliteConnection implements DatabaseConnection {
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
     try {
-      return await retryWhileBusy(() => writer.execute<R>(query), deadline, this.#shared);
+      return await lockAndRun(() => writer.execute<R>(query), deadline, this.#shared);
     } finally {
       writeMutex.release();
     }
@@ -95,7 +98,7 @@ export class SqliteConnection implements DatabaseConnection {
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
     try {
-      await retryWhileBusy(() => writer.exec('BEGIN IMMEDIATE'), deadline, this.#shared);
+      await lockAndRun(() => writer.exec('BEGIN IMMEDIATE'), deadline, this.#shared);
     } catch (error) {
       writeMutex.release();
       throw error;
@@ -143,6 +146,18 @@ export class SqliteConnection implements DatabaseConnection {
     const maxMs = isRead ? MAX_UNINTERRUPTED_READ_MS : MAX_UNINTERRUPTED_MS;
     const isDue = performance.now() - this.#resumedAt > maxMs;
     return isDue && !this.#shared.writeMutex.hasWaiters;
+  }
+}
+
+/** Runs a statement that acquires the write lock. */
+async function lockAndRun<T>(run: () => T, deadline: number, shared: SharedResources): Promise<T> {
+  const { turnstile } = shared;
+  if (!turnstile?.mustEnter) return retryWhileBusy(run, deadline, shared);
+  await retryWhileBusy(() => turnstile.enter(), deadline, shared);
+  try {
+    return await retryWhileBusy(run, deadline, shared);
+  } finally {
+    turnstile.leave();
   }
 }
 

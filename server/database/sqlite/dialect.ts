@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import {
   type Dialect,
   type Driver,
@@ -12,6 +13,7 @@ import type { Schema } from '../schema.ts';
 import { claimConnection } from '../transaction.ts';
 import { type SharedResources, SqliteConnection } from './connection.ts';
 import { SqliteHandle } from './handle.ts';
+import { Turnstile } from './turnstile.ts';
 import { type Meter, Mutex, startMeter } from './waiting.ts';
 
 /**
@@ -87,6 +89,7 @@ class SqliteDriver implements Driver {
       file,
       writer: new SqliteHandle(file, 'read write', meter, this.#temporaryFiles),
       writeMutex: new Mutex(meter),
+      turnstile: cluster.isWorker ? new Turnstile(`${file}-turnstile`) : undefined,
       reader: new SqliteHandle(file, 'read only', meter),
       idleReaders: [],
       meter,
@@ -122,6 +125,7 @@ class SqliteDriver implements Driver {
   async destroy(): Promise<void> {
     this.#shared?.writer.close();
     this.#shared?.reader.close();
+    this.#shared?.turnstile?.close();
     for (const reader of this.#shared?.idleReaders ?? []) reader.close();
     this.#shared = undefined;
   }
