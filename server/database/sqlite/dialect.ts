@@ -13,6 +13,7 @@ import type { Schema } from '../schema.ts';
 import { claimConnection } from '../transaction.ts';
 import { type SharedResources, SqliteConnection } from './connection.ts';
 import { SqliteHandle } from './handle.ts';
+import { LogSync } from './log-sync.ts';
 import { Turnstile } from './turnstile.ts';
 import { type Meter, Mutex, startMeter } from './waiting.ts';
 
@@ -85,11 +86,15 @@ class SqliteDriver implements Driver {
   async init(): Promise<void> {
     const file = this.#file;
     const meter = this.#meter;
+    const writer = new SqliteHandle(file, 'read write', meter, this.#temporaryFiles);
+    // The commits wait for `LogSync` instead.
+    writer.exec('PRAGMA synchronous = NORMAL');
     this.#shared = {
       file,
-      writer: new SqliteHandle(file, 'read write', meter, this.#temporaryFiles),
+      writer,
       writeMutex: new Mutex(meter),
       turnstile: cluster.isWorker ? new Turnstile(`${file}-turnstile`) : undefined,
+      logSync: new LogSync(file),
       reader: new SqliteHandle(file, 'read only', meter),
       idleReaders: [],
       meter,
@@ -112,7 +117,7 @@ class SqliteDriver implements Driver {
   }
 
   async commitTransaction(connection: SqliteConnection): Promise<void> {
-    connection.commit();
+    await connection.commit();
   }
 
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
@@ -123,6 +128,7 @@ class SqliteDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
+    await this.#shared?.logSync.close();
     this.#shared?.writer.close();
     this.#shared?.reader.close();
     this.#shared?.turnstile?.close();
