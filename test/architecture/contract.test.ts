@@ -43,6 +43,14 @@ test('only errors are shared responses, because some generators return null for 
   expect(shared.map(([name]) => name)).toEqual([]);
 });
 
+test('no link has a request body, which openapi-generator rejects', () => {
+  const links = operations.flatMap(({ responses }) =>
+    Object.values(responses).flatMap((each) => Object.values(each.links ?? {})),
+  );
+  expect(links.length).toBeGreaterThan(20);
+  expect(links.filter((link) => 'requestBody' in link)).toEqual([]);
+});
+
 test('the contract has lists', () => {
   expect(lists.map(({ operationId }) => operationId)).toContain('listMessages');
 });
