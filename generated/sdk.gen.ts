@@ -109,9 +109,7 @@ export const changeUsername = <ThrowOnError extends boolean = false>(options: Op
 /**
  * Change the caller's bio
  *
- * Replaces the caller's bio. An empty string clears it.
- *
- * Counts against the quotas of changes.
+ * Replaces the caller's bio. An empty string clears it. Counts against the quotas of changes.
  *
  */
 export const changeBio = <ThrowOnError extends boolean = false>(options: Options<ChangeBioData, ThrowOnError>): RequestResult<ChangeBioResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangeBioResponses, ApiError, ThrowOnError>({
@@ -396,9 +394,8 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
  * Replaces the invitation code of a private space. The old code stops working immediately. Participants
  * stay in the space.
  *
- * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
- *
- * Counts against the quotas of changes.
+ * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public. Counts against
+ * the quotas of changes.
  *
  */
 export const renewInvitationCode = <ThrowOnError extends boolean = false>(options: Options<RenewInvitationCodeData, ThrowOnError>): RequestResult<RenewInvitationCodeResponses, ApiError, ThrowOnError> => (options.client ?? client).post<RenewInvitationCodeResponses, ApiError, ThrowOnError>({
@@ -463,9 +460,8 @@ export const getParticipation = <ThrowOnError extends boolean = false>(options: 
  *
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
- * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
- * requests count against the quotas of changes. Returns 409
- * if the account has reached its quota of participations.
+ * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful requests
+ * count against the quotas of changes. Returns 409 if the account has reached its quota of participations.
  *
  */
 export const joinSpace = <ThrowOnError extends boolean = false>(options: Options<JoinSpaceData, ThrowOnError>): RequestResult<JoinSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).put<JoinSpaceResponses, ApiError, ThrowOnError>({
@@ -551,9 +547,7 @@ export const undoRemoval = <ThrowOnError extends boolean = false>(options: Optio
  * still count in the user's statistics. The creator can delete them.
  *
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
- * space. Returns 409 if the user is the creator of the space.
- *
- * Counts against the quotas of changes.
+ * space. Returns 409 if the user is the creator of the space. Counts against the quotas of changes.
  *
  */
 export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, ApiError, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, ApiError, ThrowOnError>({
@@ -669,9 +663,7 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
  *
  * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
  * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
- * Returns 403 if the caller is the author of the message.
- *
- * Counts against the quotas of changes.
+ * Returns 403 if the caller is the author of the message. Counts against the quotas of changes.
  *
  */
 export const appreciateMessage = <ThrowOnError extends boolean = false>(options: Options<AppreciateMessageData, ThrowOnError>): RequestResult<AppreciateMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).put<AppreciateMessageResponses, ApiError, ThrowOnError>({
@@ -708,9 +700,8 @@ export const listUserSpaces = <ThrowOnError extends boolean = false>(options: Op
  * Report a space
  *
  * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
- * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
- *
- * Counts against the quotas of changes.
+ * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
+ * the quotas of changes.
  *
  */
 export const reportSpace = <ThrowOnError extends boolean = false>(options: Options<ReportSpaceData, ThrowOnError>): RequestResult<ReportSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportSpaceResponses, ApiError, ThrowOnError>({
@@ -727,9 +718,8 @@ export const reportSpace = <ThrowOnError extends boolean = false>(options: Optio
  * Report a message
  *
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
- * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
- *
- * Counts against the quotas of changes.
+ * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts
+ * against the quotas of changes.
  *
  */
 export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ApiError, ThrowOnError>({

@@ -251,9 +251,7 @@ export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameD
 /**
  * Change the caller's bio
  *
- * Replaces the caller's bio. An empty string clears it.
- *
- * Counts against the quotas of changes.
+ * Replaces the caller's bio. An empty string clears it. Counts against the quotas of changes.
  *
  */
 export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): UseMutationOptions<ChangeBioResponse, ApiError, Options<ChangeBioData>> => {
@@ -739,9 +737,8 @@ export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>)
  * Replaces the invitation code of a private space. The old code stops working immediately. Participants
  * stay in the space.
  *
- * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public.
- *
- * Counts against the quotas of changes.
+ * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public. Counts against
+ * the quotas of changes.
  *
  */
 export const renewInvitationCodeMutation = (options?: Partial<Options<RenewInvitationCodeData>>): UseMutationOptions<RenewInvitationCodeResponse, ApiError, Options<RenewInvitationCodeData>> => {
@@ -881,9 +878,8 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
  *
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
- * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful
- * requests count against the quotas of changes. Returns 409
- * if the account has reached its quota of participations.
+ * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful requests
+ * count against the quotas of changes. Returns 409 if the account has reached its quota of participations.
  *
  */
 export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): UseMutationOptions<JoinSpaceResponse, ApiError, Options<JoinSpaceData>> => {
@@ -1079,9 +1075,7 @@ export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>)
  * still count in the user's statistics. The creator can delete them.
  *
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
- * space. Returns 409 if the user is the creator of the space.
- *
- * Counts against the quotas of changes.
+ * space. Returns 409 if the user is the creator of the space. Counts against the quotas of changes.
  *
  */
 export const removeParticipantMutation = (options?: Partial<Options<RemoveParticipantData>>): UseMutationOptions<RemoveParticipantResponse, ApiError, Options<RemoveParticipantData>> => {
@@ -1314,9 +1308,7 @@ export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawA
  *
  * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
  * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
- * Returns 403 if the caller is the author of the message.
- *
- * Counts against the quotas of changes.
+ * Returns 403 if the caller is the author of the message. Counts against the quotas of changes.
  *
  */
 export const appreciateMessageMutation = (options?: Partial<Options<AppreciateMessageData>>): UseMutationOptions<AppreciateMessageResponse, ApiError, Options<AppreciateMessageData>> => {
@@ -1414,9 +1406,8 @@ export const listUserSpacesInfiniteOptions = (options: Options<ListUserSpacesDat
  * Report a space
  *
  * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
- * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
- *
- * Counts against the quotas of changes.
+ * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
+ * the quotas of changes.
  *
  */
 export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>): UseMutationOptions<ReportSpaceResponse, ApiError, Options<ReportSpaceData>> => {
@@ -1438,9 +1429,8 @@ export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>)
  * Report a message
  *
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
- * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports.
- *
- * Counts against the quotas of changes.
+ * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts
+ * against the quotas of changes.
  *
  */
 export const reportMessageMutation = (options?: Partial<Options<ReportMessageData>>): UseMutationOptions<ReportMessageResponse, ApiError, Options<ReportMessageData>> => {

@@ -22,7 +22,8 @@ test('exactly the operations with x-counts-as say that they count against a quot
   for (const { operationId, path, method, countsAs } of operations) {
     const operation = contract.paths[path]?.[method.toLowerCase()];
     const { description } = operation as { description: string };
-    const [, noun] = /[Cc]ounts? against the quotas of ([\w ]+)\./.exec(description) ?? [];
+    const [, noun] =
+      /[Cc]ounts?\s+against\s+the\s+quotas\s+of\s+([\w ]+)\./.exec(description) ?? [];
     expect(noun, operationId).toBe(countsAs && nouns[countsAs as Action]);
   }
 });
