@@ -110,10 +110,14 @@ export class Caller {
     { signal }: Extras,
   ): Promise<Exchange> {
     const { url, fetch, onExchange, onRegistration } = this.#transport;
-    const response = await fetch(url + path, {
-      ...init,
-      redirect: 'manual',
-      ...(signal && { signal }),
+    const request = () =>
+      fetch(url + path, { ...init, redirect: 'manual', ...(signal && { signal }) });
+    const response = await request().catch((error: Error) => {
+      // A server may close a connection on which it has rejected a body as too large. The next request can still be
+      // sent on it, and a client may repeat it if that is harmless (RFC 9110, 9.2.2).
+      const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+      if (!CLOSED_CONNECTION.includes(code ?? '') || operation.method === 'POST') throw error;
+      return request();
     });
     const { status, headers } = response;
     const text = await response.text();
@@ -190,6 +194,8 @@ export class Caller {
     throw new Deviation(`${operationId} returned ${actual} instead of ${statuses}`);
   }
 }
+
+const CLOSED_CONNECTION = ['EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'];
 
 /** A caller with an access token. */
 export class User extends Caller {
