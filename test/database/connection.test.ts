@@ -1,12 +1,10 @@
-import fs from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { migrations } from '../../server/database/sqlite/migrations/index.ts';
@@ -64,11 +62,6 @@ describe('openDatabase', () => {
   });
 });
 
-function replaceFdatasync(replacement: typeof fs.fdatasync): void {
-  fs.fdatasync = replacement;
-  syncBuiltinESMExports();
-}
-
 describe('transact', () => {
   test('lets other requests run during a long transaction', async () => {
     let iterations = 0;
@@ -95,30 +88,6 @@ describe('transact', () => {
     });
     await expect(failing).rejects.toThrow('changed my mind');
     expect(await usernames(engine.db)).toEqual(['ada', 'bob']);
-  });
-
-  test('resolves when the commit is on the disk, for which commits wait together', async () => {
-    const held: (() => void)[] = [];
-    const { fdatasync } = fs;
-    onTestFinished(() => replaceFdatasync(fdatasync));
-    replaceFdatasync(((log, done) => {
-      held.push(() => fdatasync(log, done));
-    }) as typeof fdatasync);
-    const committed: string[] = [];
-    const commit = async (name: string) => {
-      await transact(engine, (trx) => insertUser(trx, name));
-      committed.push(name);
-    };
-    const writes = ['ada', 'bob', 'cleo'].map(commit);
-    await vi.waitFor(async () => expect(await usernames(engine.db)).toHaveLength(3));
-    expect([committed, held.length]).toEqual([[], 1]);
-    // Whoever commits after a sync has begun waits for the next one.
-    held[0]?.();
-    await vi.waitFor(() => expect(held).toHaveLength(2));
-    expect(committed).toEqual(['ada']);
-    held[1]?.();
-    await Promise.all(writes);
-    expect([committed, held.length]).toEqual([['ada', 'bob', 'cleo'], 2]);
   });
 
   test('rejects queries that bypass the transaction, which would deadlock', async () => {

@@ -4,7 +4,6 @@ import { nextTurn } from '../../system/event-loop.ts';
 import { SERVER } from '../../system/senders.ts';
 import { isBusy } from './errors.ts';
 import { SqliteHandle } from './handle.ts';
-import type { LogSync } from './log-sync.ts';
 import type { Turnstile } from './turnstile.ts';
 import type { Meter, Mutex } from './waiting.ts';
 
@@ -39,7 +38,6 @@ export interface SharedResources {
   writeMutex: Mutex;
   /** Only if other processes write as often as this one. */
   turnstile: Turnstile | undefined;
-  logSync: LogSync;
   /** For reads outside transactions, which never wait for a writer. */
   reader: SqliteHandle;
   /** For later read-only transactions, because opening a file takes longer than most of them. */
@@ -71,18 +69,15 @@ export class SqliteConnection implements DatabaseConnection {
       }
       return this.#transaction.execute(query);
     }
-    const { reader, writer, writeMutex, logSync } = this.#shared;
+    const { reader, writer, writeMutex } = this.#shared;
     if (reader.isReadOnly(query.sql)) return reader.execute(query);
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
-    let result: QueryResult<R>;
     try {
-      result = await lockAndRun(() => writer.execute<R>(query), deadline, this.#shared);
+      return await lockAndRun(() => writer.execute<R>(query), deadline, this.#shared);
     } finally {
       writeMutex.release();
     }
-    await logSync.wait();
-    return result;
   }
 
   /**
@@ -120,13 +115,9 @@ export class SqliteConnection implements DatabaseConnection {
     this.#resumedAt = performance.now();
   }
 
-  /** Resolves when the transaction is on the disk. Other connections see it earlier, and can write. */
-  async commit(): Promise<void> {
-    const { writer, logSync } = this.#shared;
-    const isWriter = this.#transaction === writer;
+  commit(): void {
     this.#transaction?.exec('COMMIT');
     this.#endTransaction();
-    if (isWriter) await logSync.wait();
   }
 
   rollback(): void {

@@ -13,7 +13,6 @@ import type { Schema } from '../schema.ts';
 import { claimConnection } from '../transaction.ts';
 import { type SharedResources, SqliteConnection } from './connection.ts';
 import { SqliteHandle } from './handle.ts';
-import { LogSync } from './log-sync.ts';
 import { Turnstile } from './turnstile.ts';
 import { type Meter, Mutex, startMeter } from './waiting.ts';
 
@@ -86,15 +85,11 @@ class SqliteDriver implements Driver {
   async init(): Promise<void> {
     const file = this.#file;
     const meter = this.#meter;
-    const writer = new SqliteHandle(file, 'read write', meter, this.#temporaryFiles);
-    // The commits wait for `LogSync` instead.
-    writer.exec('PRAGMA synchronous = NORMAL');
     this.#shared = {
       file,
-      writer,
+      writer: new SqliteHandle(file, 'read write', meter, this.#temporaryFiles),
       writeMutex: new Mutex(meter),
       turnstile: cluster.isWorker ? new Turnstile(`${file}-turnstile`) : undefined,
-      logSync: new LogSync(file),
       reader: new SqliteHandle(file, 'read only', meter),
       idleReaders: [],
       meter,
@@ -117,7 +112,7 @@ class SqliteDriver implements Driver {
   }
 
   async commitTransaction(connection: SqliteConnection): Promise<void> {
-    await connection.commit();
+    connection.commit();
   }
 
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
@@ -128,7 +123,6 @@ class SqliteDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
-    await this.#shared?.logSync.close();
     this.#shared?.writer.close();
     this.#shared?.reader.close();
     this.#shared?.turnstile?.close();

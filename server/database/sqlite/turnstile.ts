@@ -17,6 +17,8 @@ export class Turnstile {
   /** @param file always empty */
   constructor(file: string) {
     this.#lock = new Sqlite(file, { timeout: 0 });
+    // Otherwise each passage would create a journal file.
+    this.#lock.pragma('journal_mode = MEMORY');
     this.#enter = this.#lock.prepare('BEGIN IMMEDIATE');
     this.#leave = this.#lock.prepare('ROLLBACK');
   }
