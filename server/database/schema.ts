@@ -73,7 +73,7 @@ export interface Users {
   suspended_at: string | null;
 }
 
-/** The columns that keep their values when an account is deleted, because they identify nobody. */
+/** Columns that identify nobody. The deletion of an account keeps their values. */
 type RemainingColumn = 'pk' | 'is_verified' | 'created_at' | 'updated_at' | 'suspended_at';
 
 /** The columns that the deletion of an account overwrites at once. */

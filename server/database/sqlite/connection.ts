@@ -20,8 +20,8 @@ const MAX_UNINTERRUPTED_MS = 0.2;
 const MAX_UNINTERRUPTED_READ_MS = 0.5;
 
 /**
- * How long a writer that waits for another process sleeps: this share of the time that it has waited. At first it is as
- * short as possible, because nobody writes meanwhile.
+ * A writer that waits for another process retries after this share of its waiting time. The first intervals are short,
+ * because the lock is often free during them.
  */
 const RETRY_SHARE = 0.05;
 const MIN_RETRY_INTERVAL_MS = 1;

@@ -1,12 +1,12 @@
 import Sqlite from 'better-sqlite3';
 
-/** How long a process may write before it passes through the turnstile again, if its writers wait for each other. */
+/** Maximum time between two passages of a process whose writers wait for each other. */
 const MAX_CHAIN_MS = 5;
 
 /**
- * Lets processes that write to a database take turns. SQLite gives the write lock to whoever asks first, so a process
- * with many writers would take it again and again, while those of the others ask too late. A writer that waits for the
- * lock stays in the turnstile, and each other process that has written for some time must pass through it, too.
+ * A lock before SQLite's write lock, so that processes take turns to write. SQLite gives its lock to the first that asks.
+ * A process with many writers asks again at once, so it would keep the lock. A waiting writer holds the turnstile, which
+ * stops the other processes at their next passage.
  */
 export class Turnstile {
   readonly #lock: Sqlite.Database;

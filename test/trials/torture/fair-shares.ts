@@ -10,7 +10,7 @@ import sharp from 'sharp';
 import { createClient, createConfig } from '../../../generated/client/index.ts';
 import * as api from '../../../generated/sdk.gen.ts';
 import { registerWith, type TestUser } from '../../support/client.ts';
-import { createTestDatabase, isPostgresql } from '../../support/databases.ts';
+import { createTestDatabase } from '../../support/databases.ts';
 import { pipeToImport } from '../../support/import.ts';
 import { childrenOf, type ThreadTimes, threadTimes } from '../../support/process-usage.ts';
 import { preload } from '../../support/processes.ts';
@@ -27,17 +27,9 @@ import type { Trial } from './trial.ts';
 /** Time between two requests of the other user, who looks at the response before the next request. */
 const PAUSE_MS = 50;
 
-/** The medians of the other user beside an attack are at most this many times as long, plus `maxAddedMs`. */
+/** The medians of the other user beside an attack are at most this many times as long, plus the noise of the machine. */
 const MAX_FACTOR = 3;
-
-/**
- * The noise of the machine. On PostgreSQL, a change makes about ten queries, and waits for the end of a slice of the
- * others after each. In SQLite, a write waits for those of other workers, which may write for 5 ms.
- */
-function maxAddedMs(workers: string): number {
-  if (isPostgresql) return 50;
-  return workers === '1' ? 3 : 20;
-}
+const NOISE_MS = 3;
 
 /** The median of uploads beside four accounts that upload images of 64 megapixels, which share the time evenly. */
 const MAX_UPLOAD_FACTOR = 5;
@@ -249,8 +241,6 @@ async function controlTrial(
 interface Service extends AsyncDisposable {
   server: Server;
   prepared: Prepared;
-  /** See `maxAddedMs`. */
-  addedMs: number;
   /** Registers another user with an address of their own, who has used nothing of any limit yet. */
   nextVisitor(): Promise<Visitor>;
 }
@@ -272,7 +262,7 @@ interface Prepared {
 
 /** Measures the other user beside an attack and without it, until a round is within the limits. */
 async function compare(
-  { server, addedMs, nextVisitor }: Service,
+  { server, nextVisitor }: Service,
   milliseconds: number,
   attack: RunningAttack,
   maxRounds = ROUNDS,
@@ -293,7 +283,7 @@ async function compare(
     const sent = await stop();
     isHarmless =
       busy.failed.length === 0 &&
-      used.every(({ name }) => busy.median(name) <= maxFactor * calm.median(name) + addedMs);
+      used.every(({ name }) => busy.median(name) <= maxFactor * calm.median(name) + NOISE_MS);
     rounds.push(`${calm} -> ${busy} (${sent} requests)`);
   }
   return { isHarmless, rounds: rounds.join(', then ') };
@@ -334,7 +324,6 @@ async function openService(settings: Record<string, string>, sizes: Sizes): Prom
   return {
     server,
     prepared,
-    addedMs: maxAddedMs(settings.WORKERS ?? '1'),
     nextVisitor,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };
