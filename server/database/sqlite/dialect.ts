@@ -34,7 +34,7 @@ export function connect(
  * A Kysely dialect for one SQLite file. Unlike Kysely's own SQLite dialect, it
  * - acquires the write lock when a transaction begins,
  * - waits for a locked file without blocking the event loop,
- * - prepares each statement once,
+ * - prepares each statement once, and casts its parameters,
  * - runs reads outside transactions on a separate handle, so that they never wait for a writer.
  */
 export function sqliteDialect(
@@ -47,7 +47,7 @@ export function sqliteDialect(
     createAdapter: () => new ConcurrentSqliteAdapter(),
     createDriver: () => new SqliteDriver(file, meter, stopSignal, temporaryFiles),
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new TypedParameterCompiler(),
   };
 }
 
@@ -60,6 +60,19 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
   /** Otherwise Kysely runs migrations without a transaction, and an interrupted migration is applied partially. */
   override get supportsTransactionalDdl(): boolean {
     return true;
+  }
+}
+
+/**
+ * Casts parameters to the type of their value. Otherwise SQLite plans a cached statement again each time a parameter is
+ * bound to a comparison, which takes longer than running most queries.
+ */
+class TypedParameterCompiler extends SqliteQueryCompiler {
+  protected override appendValue(value: unknown): void {
+    const type = typeof value === 'string' ? 'TEXT' : Number.isInteger(value) ? 'INTEGER' : null;
+    if (type) this.append('CAST(');
+    super.appendValue(value);
+    if (type) this.append(` AS ${type})`);
   }
 }
 
