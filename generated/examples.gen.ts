@@ -2718,6 +2718,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "joined_at": "2026-03-04T08:02:30.000Z",
               "read_until": "2026-03-04T18:12:45.120Z",
               "last_message_at": "2026-03-04T18:12:45.120Z",
+              "last_message": {
+                "message_id": "0195d3cb-52a7-7d1e-8b40-1f2e3d4c5b6a",
+                "author": {
+                  "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+                  "username": "noor",
+                  "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+                },
+                "text": "The oven is warm until midnight.",
+                "created_at": "2026-03-04T18:12:45.120Z"
+              },
               "unread_count": 0
             },
             {
@@ -2751,10 +2761,24 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "joined_at": "2026-03-01T09:31:00.000Z",
               "read_until": "2026-03-02T20:17:31.004Z",
               "last_message_at": "2026-03-02T20:19:02.517Z",
+              "last_message": {
+                "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
+                "author": {
+                  "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+                  "username": "grace",
+                  "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+                },
+                "text": "Not at all, but a wetter dough is harder to shape. Start with 70 %.",
+                "created_at": "2026-03-02T20:19:02.517Z"
+              },
               "unread_count": 1
             }
           ],
-          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
+          "unread": {
+            "space_count": 1,
+            "message_count": 1
+          }
         }
       },
       "last": {
@@ -2804,10 +2828,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "joined_at": "2026-03-01T09:30:40.000Z",
               "read_until": "2026-03-01T09:30:40.000Z",
               "last_message_at": null,
+              "last_message": null,
               "unread_count": 0
             }
           ],
-          "next_cursor": null
+          "next_cursor": null,
+          "unread": null
         }
       }
     },
@@ -3548,6 +3574,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "joined_at": "2026-03-02T20:15:00.000Z",
           "read_until": "2026-03-03T07:02:11.310Z",
           "last_message_at": "2026-03-04T18:12:45.120Z",
+          "last_message": {
+            "message_id": "0195d3cb-52a7-7d1e-8b40-1f2e3d4c5b6a",
+            "author": {
+              "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+              "username": "noor",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "text": "The oven is warm until midnight.",
+            "created_at": "2026-03-04T18:12:45.120Z"
+          },
           "unread_count": 3
         }
       }
@@ -3595,6 +3631,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "joined_at": "2026-03-04T08:02:30.000Z",
           "read_until": "2026-03-04T08:02:30.000Z",
           "last_message_at": "2026-03-04T07:58:02.118Z",
+          "last_message": {
+            "message_id": "0195d3cb-1c08-7e93-a2d4-6b5c4d3e2f1a",
+            "author": {
+              "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+              "username": "noor",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "text": "Who bakes tonight?",
+            "created_at": "2026-03-04T07:58:02.118Z"
+          },
           "unread_count": 0
         }
       }
@@ -3680,6 +3726,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "joined_at": "2026-03-02T20:15:00.000Z",
           "read_until": "2026-03-02T20:17:31.004Z",
           "last_message_at": "2026-03-02T20:17:31.004Z",
+          "last_message": {
+            "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
+            "author": {
+              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+              "username": "ada",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
+            "created_at": "2026-03-02T20:17:31.004Z"
+          },
           "unread_count": 0
         }
       }

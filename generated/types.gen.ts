@@ -306,12 +306,48 @@ export type Participation = {
      * When the latest message in the space was sent. `null` if there is none.
      */
     last_message_at: string | null;
+    last_message: MessagePreview;
     /**
      * Number of unread messages among the latest 100 in the space. The caller's own messages are never unread.
      *
      */
     unread_count: number;
 };
+
+/**
+ * The beginning of the latest message in the space. `null` if there is none.
+ */
+export type MessagePreview = {
+    /**
+     * Identifier of the message
+     */
+    message_id: string;
+    author: UserSummary;
+    /**
+     * The first 140 code points of the text, and `…` if it is longer
+     */
+    text: string;
+    /**
+     * When the message was sent
+     */
+    created_at: string;
+} | null;
+
+/**
+ * The unread messages in all spaces of the caller together. Of more than 1,000 spaces, it counts those that the
+ * caller has joined most recently. `null` on other pages than the first one.
+ *
+ */
+export type UnreadTotals = {
+    /**
+     * Number of spaces with unread messages
+     */
+    space_count: number;
+    /**
+     * The sum of `unread_count`
+     */
+    message_count: number;
+} | null;
 
 /**
  * A page of participations.
@@ -325,6 +361,7 @@ export type ParticipationPage = {
      * The parameter `cursor` of the next page; `null` on the last page
      */
     next_cursor: string | null;
+    unread: UnreadTotals;
 };
 
 /**

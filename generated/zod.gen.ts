@@ -136,6 +136,16 @@ export const zSpace = z.object({
 });
 
 /**
+ * The beginning of the latest message in the space. `null` if there is none.
+ */
+export const zMessagePreview = z.object({
+    message_id: z.string(),
+    author: zUserSummary,
+    text: z.string(),
+    created_at: z.iso.datetime()
+}).nullable();
+
+/**
  * The caller's participation in a space.
  */
 export const zParticipation = z.object({
@@ -143,15 +153,27 @@ export const zParticipation = z.object({
     joined_at: z.iso.datetime(),
     read_until: z.iso.datetime(),
     last_message_at: z.iso.datetime().nullable(),
+    last_message: zMessagePreview,
     unread_count: z.int().gte(0).lte(100)
 });
+
+/**
+ * The unread messages in all spaces of the caller together. Of more than 1,000 spaces, it counts those that the
+ * caller has joined most recently. `null` on other pages than the first one.
+ *
+ */
+export const zUnreadTotals = z.object({
+    space_count: z.int().gte(0).lte(1000),
+    message_count: z.int().gte(0).lte(100000)
+}).nullable();
 
 /**
  * A page of participations.
  */
 export const zParticipationPage = z.object({
     items: z.array(zParticipation).max(100),
-    next_cursor: z.string().nullable()
+    next_cursor: z.string().nullable(),
+    unread: zUnreadTotals
 });
 
 /**

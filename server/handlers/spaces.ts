@@ -11,7 +11,7 @@ import {
   setEntityTag,
 } from '../http/entity-tags.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
-import { readPageBody } from '../http/pages.ts';
+import { readPageBody, readPageWithLink } from '../http/pages.ts';
 import { withAdditionalLimit } from '../http/rate-limits.ts';
 import { markRead } from '../messages/read-positions.ts';
 import type { ResourceState } from '../resources.ts';
@@ -74,10 +74,13 @@ export function spacesHandlers(context: Context) {
 
     listParticipations: async (request, reply) => {
       const { sort = 'joined' } = request.query ?? {};
-      const page = await readPageBody(context, request, reply, (pageRequest) =>
-        listParticipations(context, callerOf(request), sort, pageRequest),
+      const { items, nextCursor, unread } = await readPageWithLink(
+        context,
+        request,
+        reply,
+        (pageRequest) => listParticipations(context, callerOf(request), sort, pageRequest),
       );
-      return reply.code(200).send(page);
+      return reply.code(200).send({ items, next_cursor: nextCursor, unread });
     },
 
     getParticipation: async (request, reply) => {

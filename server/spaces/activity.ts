@@ -1,45 +1,110 @@
-import { sql } from 'kysely';
-import type { Participation } from '../../generated/types.gen.ts';
+import { type RawBuilder, sql } from 'kysely';
+import type { Participation, UnreadTotals } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import type { Page, PageRequest } from '../pagination.ts';
+import { summarizeUser } from '../users/user-summary.ts';
+import { isVisibleTo } from './space-access.ts';
 
 // Computed at request time, because a stored counter could drift, and all senders of a space would have to update it.
 
 /** Only this many of the latest messages in a space are read, so that all spaces cost the same. */
 const MAX_EXAMINED_MESSAGES = 100;
 
-/** Number of participations that a request sorts by their last messages: the most recently joined ones. */
+/** Number of participations that a request sorts or counts: the most recently joined ones. */
 const MAX_SORTED_PARTICIPATIONS = 1_000;
 
-export type Activity = Pick<Participation, 'read_until' | 'last_message_at' | 'unread_count'>;
+/** Number of code points of a message in a preview. */
+const MAX_PREVIEW_LENGTH = 140;
+
+export type Activity = Pick<
+  Participation,
+  'read_until' | 'last_message_at' | 'last_message' | 'unread_count'
+>;
+
+const readUntil = sql`coalesce(participations.read_until, participations.joined_at)`;
+
+/** SQL for the latest messages in the space of a row of `participations`. The covering index has all of these columns. */
+function latestMessages(earliest: RawBuilder<unknown> = sql`''`): RawBuilder<unknown> {
+  return sql`(
+    SELECT created_at, message_id, author_pk FROM messages
+    WHERE messages.space_pk = participations.space_pk AND created_at > ${earliest}
+    ORDER BY created_at DESC, message_id DESC LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
+  ) AS latest`;
+}
+
+/** SQL for the number of messages of others in the space of a row of `participations` that the user has not read. */
+function unreadCount(userPk: number): RawBuilder<number> {
+  return sql<number>`(SELECT count(*) FROM ${latestMessages(readUntil)}
+    WHERE author_pk <> ${userPk} AND ${isLiveUser('latest.author_pk')})`;
+}
+
+interface ActivityRow {
+  space_pk: number;
+  read_until: string;
+  unread_count: number;
+  message_id: string | null;
+  created_at: string;
+  /** One code point longer than a preview if the message is. */
+  text: string;
+  user_id: string;
+  username: string;
+  avatar: string | null;
+}
 
 /** Returns what has happened in spaces in which the caller participates, by `pk`. Omits other spaces. */
 export async function readActivity(
   db: Database,
+  avatars: AvatarUrls,
   { userPk }: Caller,
   spacePks: readonly number[],
 ): Promise<Map<number, Activity>> {
   if (spacePks.length === 0) return new Map();
-  const readUntil = sql`coalesce(participations.read_until, participations.joined_at)`;
-  const latest = (earliest = sql`''`) => sql`(
-    SELECT created_at, author_pk FROM messages
-    WHERE messages.space_pk = participations.space_pk AND created_at > ${earliest}
-    ORDER BY created_at DESC, message_id DESC LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
-  ) AS latest`;
-  const { rows } = await sql<Activity & { space_pk: number }>`
-    SELECT space_pk, ${readUntil} AS read_until,
-      (SELECT max(created_at) FROM ${latest()}
-        WHERE ${isLiveUser('latest.author_pk')}) AS last_message_at,
-      (SELECT count(*) FROM ${latest(readUntil)}
-        WHERE author_pk <> ${userPk} AND ${isLiveUser('latest.author_pk')}) AS unread_count
+  const { rows } = await sql<ActivityRow>`
+    SELECT participations.space_pk, ${readUntil} AS read_until, ${unreadCount(userPk)} AS unread_count,
+      last.message_id, last.created_at, substr(last.text, 1, ${sql.lit(MAX_PREVIEW_LENGTH + 1)}) AS text,
+      users.user_id, users.username, users.avatar
     FROM participations
-    WHERE user_pk = ${userPk} AND left_at IS NULL AND space_pk IN (${sql.join(spacePks)})`.execute(
-    db,
-  );
-  return new Map(rows.map(({ space_pk, ...activity }) => [space_pk, activity]));
+    LEFT JOIN messages AS last ON last.message_id = (
+      SELECT message_id FROM ${latestMessages()} WHERE ${isLiveUser('latest.author_pk')}
+      ORDER BY created_at DESC, message_id DESC LIMIT 1
+    )
+    LEFT JOIN users ON users.pk = last.author_pk
+    WHERE participations.user_pk = ${userPk} AND left_at IS NULL
+      AND participations.space_pk IN (${sql.join(spacePks)})`.execute(db);
+  return new Map(rows.map((row) => [row.space_pk, describeActivity(avatars, row)]));
+}
+
+function describeActivity(avatars: AvatarUrls, row: ActivityRow): Activity {
+  const { read_until, unread_count, message_id, created_at } = row;
+  const last_message =
+    message_id === null
+      ? null
+      : { message_id, author: summarizeUser(avatars, row), text: preview(row.text), created_at };
+  return { read_until, unread_count, last_message, last_message_at: last_message && created_at };
+}
+
+function preview(text: string): string {
+  const codePoints = [...text];
+  if (codePoints.length <= MAX_PREVIEW_LENGTH) return text;
+  return `${codePoints.slice(0, MAX_PREVIEW_LENGTH).join('')}…`;
+}
+
+/** Returns the totals of the caller's spaces, of at most the 1,000 most recently joined ones. */
+export async function countUnread(db: Database, caller: Caller): Promise<UnreadTotals> {
+  const { userPk } = caller;
+  const recent = selectRecentlyJoined(db, userPk).select('space_pk');
+  const { rows } = await sql<UnreadTotals>`
+    SELECT count(*) AS space_count, CAST(coalesce(sum(unread_count), 0) AS BIGINT) AS message_count
+    FROM (
+      SELECT space_pk, ${unreadCount(userPk)} AS unread_count FROM participations
+      WHERE user_pk = ${userPk} AND space_pk IN (SELECT space_pk FROM ${recent.as('recent')})
+    ) AS counted
+    WHERE unread_count > 0 AND ${isVisibleTo(caller, sql.ref('counted.space_pk'))}`.execute(db);
+  return rows[0] as UnreadTotals;
 }
 
 /**
@@ -51,16 +116,7 @@ export function listActiveSpaces(
   { userPk }: Caller,
   request: PageRequest,
 ): Promise<Page<{ space_pk: number }>> {
-  const joined = db
-    .selectFrom('participations')
-    .select(['space_pk', 'joined_at'])
-    .where('user_pk', '=', userPk)
-    .where('left_at', 'is', null)
-    .where(isLiveSpace('space_pk'))
-    .orderBy('joined_at', 'desc')
-    .orderBy('space_pk', 'desc')
-    .limit(MAX_SORTED_PARTICIPATIONS)
-    .as('joined');
+  const joined = selectRecentlyJoined(db, userPk).select(['space_pk', 'joined_at']).as('joined');
   const active = db
     .selectFrom(joined)
     .select('space_pk')
@@ -73,4 +129,15 @@ export function listActiveSpaces(
     .as('active');
   const query = db.selectFrom(active).select(['space_pk', 'active_at']);
   return readPage(query, ['active_at', 'space_pk'], 'desc', request);
+}
+
+function selectRecentlyJoined(db: Database, userPk: number) {
+  return db
+    .selectFrom('participations')
+    .where('user_pk', '=', userPk)
+    .where('left_at', 'is', null)
+    .where(isLiveSpace('space_pk'))
+    .orderBy('joined_at', 'desc')
+    .orderBy('space_pk', 'desc')
+    .limit(MAX_SORTED_PARTICIPATIONS);
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Participant, Participation } from '../../generated/types.gen.ts';
+import type { Participant, Participation, UnreadTotals } from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
@@ -13,7 +13,7 @@ import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { writerOf } from '../search/writer-of.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { listActiveSpaces, readActivity } from './activity.ts';
+import { countUnread, listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces, stateOf } from './describe-spaces.ts';
 import { findAnySpace, findSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
@@ -181,7 +181,7 @@ async function describeParticipations(
   spacePks: readonly number[],
 ): Promise<Participation[]> {
   // Read before the spaces, so that none is from a time after the caller has lost access.
-  const activities = await readActivity(db, caller, spacePks);
+  const activities = await readActivity(db, avatars, caller, spacePks);
   const spaces = await describeSpaces(db, avatars, spacePks, caller);
   return spacePks.flatMap((spacePk) => {
     const [space, activity] = [spaces.get(spacePk), activities.get(spacePk)];
@@ -198,7 +198,7 @@ function participationNotFound(): DomainError {
 }
 
 /**
- * Returns a page of the caller's participations.
+ * Returns a page of the caller's participations. The first one has the number of unread messages in all of them.
  * @param order `joined`: the most recently joined first; `recent`: those with the latest message first
  */
 export async function listParticipations(
@@ -206,7 +206,7 @@ export async function listParticipations(
   caller: Caller,
   order: 'joined' | 'recent',
   request: PageRequest,
-): Promise<Page<Participation>> {
+): Promise<Page<Participation> & { unread: UnreadTotals | null }> {
   const page = await (order === 'recent' ? listActiveSpaces : listJoinedSpaces)(
     engine.db,
     caller,
@@ -214,7 +214,8 @@ export async function listParticipations(
   );
   const spacePks = page.items.map(({ space_pk }) => space_pk);
   const items = await describeParticipations(engine.db, avatars, caller, spacePks);
-  return { items, next: page.next };
+  const unread = request.position === undefined ? await countUnread(engine.db, caller) : null;
+  return { items, next: page.next, unread };
 }
 
 function listJoinedSpaces(

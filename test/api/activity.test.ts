@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Participation } from '../../generated/types.gen.ts';
+import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { importRecords } from '../../server/import-export/import.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
@@ -68,6 +69,7 @@ describe('a participation', () => {
       joined_at: at('00:00'),
       read_until: at('00:00'),
       last_message_at: null,
+      last_message: null,
       unread_count: 0,
     });
   });
@@ -110,6 +112,7 @@ describe('a participation', () => {
     await api.deleteMessage({ client: ann.client, path, throwOnError: true });
     expect(await participationOf(ben, space_id)).toMatchObject({
       last_message_at: at('01:00'),
+      last_message: { message_id: `${space_id}-0`, created_at: at('01:00') },
       unread_count: 1,
     });
   });
@@ -120,6 +123,66 @@ describe('a participation', () => {
     expect((await participationOf(ben, space_id)).unread_count).toBe(100);
     await sendMessage(ben, { space_id }, 'So many!');
     expect((await participationOf(ben, space_id)).unread_count).toBe(99);
+  });
+});
+
+describe('a last message', () => {
+  const previewOf = async (text: string) => {
+    const space = await createSpace(ann);
+    const { message_id, author, created_at } = await sendMessage(ann, space, text);
+    const { last_message } = await participationOf(ann, space.space_id);
+    expect(last_message).toMatchObject({ message_id, author, created_at });
+    return last_message?.text;
+  };
+
+  test('has its author and the beginning of its text, in whole code points', async () => {
+    expect(await previewOf('Hello')).toBe('Hello');
+    expect(await previewOf('🍵'.repeat(140))).toBe('🍵'.repeat(140));
+    expect(await previewOf('🍵'.repeat(141))).toBe(`${'🍵'.repeat(140)}…`);
+  });
+
+  test('is never by a deleted account', async () => {
+    const carl = await app.register();
+    const space = await createSpace(ann);
+    await joinSpace(carl, space);
+    const kept = await sendMessage(ann, space, 'kept');
+    await sendMessage(carl, space, 'deleted');
+    await api.deleteAccount({ client: carl.client, throwOnError: true });
+    expect((await participationOf(ann, space.space_id)).last_message).toMatchObject({
+      message_id: kept.message_id,
+    });
+  });
+});
+
+describe('the first page of participations', () => {
+  test('has the unread messages of all spaces', async () => {
+    const [reader, carl] = [await app.register(), await app.register()];
+    const [read, unread, other] = [
+      await createSpace(ann),
+      await createSpace(carl),
+      await createSpace(reader),
+    ];
+    for (const user of [reader, carl, ann]) {
+      for (const space of [read, unread, other]) await joinSpace(user, space);
+    }
+    await sleep(2);
+    const { message_id } = await sendMessage(ann, read, 'read');
+    await markRead(reader, read.space_id, message_id);
+    for (const space of [unread, unread, other]) await sendMessage(ann, space, 'unread');
+    await sendMessage(reader, unread, 'my own');
+    const pageOf = async (query: { sort?: 'recent'; limit?: number; cursor?: string }) =>
+      (await api.listParticipations({ client: reader.client, query, throwOnError: true })).data;
+    const unreadTotals = { space_count: 2, message_count: 3 };
+    expect(await pageOf({ sort: 'recent' })).toMatchObject({ unread: unreadTotals });
+    const first = await pageOf({ limit: 1 });
+    expect(first.unread).toEqual(unreadTotals);
+    expect((await pageOf({ limit: 1, cursor: first.next_cursor as string })).unread).toBeNull();
+    await suspendAccount(app.context.engine, carl.userId);
+    expect((await pageOf({})).unread).toEqual({ space_count: 1, message_count: 1 });
+    await restoreAccount(app.context.engine, carl.userId);
+    expect((await pageOf({})).unread).toEqual(unreadTotals);
+    await leaveSpace(reader, unread);
+    expect((await pageOf({})).unread).toEqual({ space_count: 1, message_count: 1 });
   });
 });
 

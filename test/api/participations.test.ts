@@ -40,6 +40,7 @@ describe('joinSpace', () => {
       joined_at,
       read_until: joined_at,
       last_message_at: null,
+      last_message: null,
       unread_count: 0,
     });
     expect(Date.parse(joined_at)).toBeGreaterThanOrEqual(Date.parse(space.created_at));
