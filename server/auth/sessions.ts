@@ -3,7 +3,7 @@ import type { SessionSummary } from '../../generated/types.gen.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
-import { columnOf, prepareForSet } from '../database/prepared.ts';
+import { columnOf, prepare, prepareForSet } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -79,19 +79,11 @@ export async function findCaller(
   lifetimes: SessionLifetimes,
 ): Promise<Caller | undefined> {
   const now = Date.now();
-  const row = await engine.db
-    .selectFrom('sessions')
-    .innerJoin('users', 'users.pk', 'sessions.user_pk')
-    .select([
-      'sessions.pk as sessionPk',
-      'sessions.last_used_at',
-      'users.pk as userPk',
-      'users.user_id as userId',
-    ])
-    .where('token_hash', '=', hashToken(token))
-    .where('sessions.last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
-    .where('sessions.created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds))
-    .executeTakeFirst();
+  const [row] = await selectCaller(engine.db, {
+    tokenHash: hashToken(token),
+    unusedSince: secondsBefore(now, lifetimes.idleSeconds),
+    openedBefore: secondsBefore(now, lifetimes.absoluteSeconds),
+  });
   if (!row) return undefined;
   const { last_used_at, ...caller } = row;
   // Not awaited, because a busy writer must not delay requests that only read.
@@ -100,6 +92,23 @@ export async function findCaller(
   }
   return caller;
 }
+
+const selectCaller = prepare(
+  { tokenHash: 'text', unusedSince: 'text', openedBefore: 'text' },
+  (db, { tokenHash, unusedSince, openedBefore }) =>
+    db
+      .selectFrom('sessions')
+      .innerJoin('users', 'users.pk', 'sessions.user_pk')
+      .select([
+        'sessions.pk as sessionPk',
+        'sessions.last_used_at',
+        'users.pk as userPk',
+        'users.user_id as userId',
+      ])
+      .where('token_hash', '=', tokenHash)
+      .where('sessions.last_used_at', '>', unusedSince)
+      .where('sessions.created_at', '>', openedBefore),
+);
 
 /** Never rejects. */
 async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> {
@@ -123,11 +132,7 @@ export async function requireSession(
   db: Database,
   { sessionPk }: Pick<Caller, 'sessionPk'>,
 ): Promise<void> {
-  const row = await db
-    .selectFrom('sessions')
-    .select('pk')
-    .where('pk', '=', sessionPk)
-    .executeTakeFirst();
+  const [row] = await findSessions(db, [{ pk: sessionPk }]);
   if (!row) throw sessionEnded();
 }
 

@@ -1,6 +1,7 @@
 import type { Profile } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
+import { prepare } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources } from '../resources.ts';
 import { USER_COLUMNS } from '../users/user.ts';
@@ -14,12 +15,7 @@ export async function readProfile(
   { engine, avatars }: AvatarResources,
   { userPk }: Caller,
 ): Promise<Profile> {
-  const row = await engine.db
-    .selectFrom('users')
-    .select([...USER_COLUMNS, 'email', 'is_verified', 'updated_at'])
-    .where('pk', '=', userPk)
-    .where(isLiveUser('pk'))
-    .executeTakeFirst();
+  const [row] = await selectProfile(engine.db, { userPk });
   if (!row) throw new DomainError('unauthenticated', 'The account has been deleted.');
   const { avatar, is_verified, ...profile } = row;
   return {
@@ -29,3 +25,11 @@ export async function readProfile(
     stats: await readStats(engine.db, userPk),
   };
 }
+
+const selectProfile = prepare({ userPk: 'bigint' }, (db, { userPk }) =>
+  db
+    .selectFrom('users')
+    .select([...USER_COLUMNS, 'email', 'is_verified', 'updated_at'])
+    .where('pk', '=', userPk)
+    .where(isLiveUser('pk')),
+);

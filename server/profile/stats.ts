@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { ProfileStats } from '../../generated/types.gen.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
+import { prepare } from '../database/prepared.ts';
 
 /**
  * Returns a user's statistics. One statement counts the rows, so all numbers are of the same snapshot.
@@ -15,7 +16,13 @@ import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
  * an appreciation twice.
  */
 export async function readStats(db: Database, userPk: number): Promise<ProfileStats> {
-  const { rows } = await sql<ProfileStats>`
+  const [stats] = await selectStats(db, { userPk });
+  return stats as ProfileStats;
+}
+
+const selectStats = prepare(
+  { userPk: 'bigint' },
+  (_db, { userPk }) => sql<ProfileStats>`
     SELECT
       (SELECT count(*) FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('spaces.pk')}) AS spaces_created,
       (SELECT count(*) FROM participations
@@ -32,6 +39,5 @@ export async function readStats(db: Database, userPk: number): Promise<ProfileSt
         - (SELECT count(*) FROM messages JOIN appreciations ON appreciations.message_pk = messages.pk
           WHERE messages.author_pk = ${userPk} AND messages.space_pk IN (SELECT space_pk FROM erased_spaces)
             AND ${isLiveUser('appreciations.user_pk')}) AS total_appreciations_received
-  `.execute(db);
-  return rows[0] as ProfileStats;
-}
+  `,
+);

@@ -4,9 +4,10 @@ import type { Caller } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
+import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { ResourceState } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { callerPk, type FoundSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
+import { callerPk, type FoundSpace, isVisible, spaceNotFound } from './space-access.ts';
 
 /**
  * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Omits missing spaces
@@ -22,38 +23,10 @@ export async function describeSpaces(
   caller: Caller | null,
 ): Promise<Map<number, Space>> {
   if (spacePks.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('spaces')
-    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
-    .leftJoin('space_tags', 'space_tags.space_pk', 'spaces.pk')
-    .leftJoin('participations', (join) =>
-      join
-        .onRef('participations.space_pk', '=', 'spaces.pk')
-        .on('participations.user_pk', '=', callerPk(caller))
-        .on('participations.left_at', 'is', null),
-    )
-    .select([
-      'spaces.pk',
-      'spaces.creator_pk',
-      'spaces.space_id',
-      'spaces.title',
-      'spaces.description',
-      'spaces.visibility',
-      'spaces.participant_count',
-      'spaces.created_at',
-      'spaces.invitation_code',
-      'users.user_id',
-      'users.username',
-      'users.avatar',
-      'space_tags.position',
-      'space_tags.tag_id',
-      'space_tags.tag_name',
-      'participations.joined_at',
-    ])
-    .where('spaces.pk', 'in', spacePks)
-    .where(isLiveSpace('spaces.pk'))
-    .where(isVisibleTo(caller, sql.ref('spaces.pk')))
-    .execute();
+  const rows = await selectSpaces(
+    db,
+    spacePks.map((spacePk) => ({ spacePk, callerPk: callerPk(caller) })),
+  );
   const spaces = new Map<number, Space>();
   // Sorted here, because the database would sort whole rows, including descriptions.
   for (const row of rows.sort((a, b) => (a.position ?? 0) - (b.position ?? 0))) {
@@ -75,6 +48,42 @@ export async function describeSpaces(
   }
   return spaces;
 }
+
+const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (db, rows) => {
+  // The same one in each row.
+  const { callerPk } = rows[0] as (typeof rows)[number];
+  return db
+    .selectFrom('spaces')
+    .innerJoin('users', 'users.pk', 'spaces.creator_pk')
+    .leftJoin('space_tags', 'space_tags.space_pk', 'spaces.pk')
+    .leftJoin('participations', (join) =>
+      join
+        .onRef('participations.space_pk', '=', 'spaces.pk')
+        .on('participations.user_pk', '=', callerPk)
+        .on('participations.left_at', 'is', null),
+    )
+    .select([
+      'spaces.pk',
+      'spaces.creator_pk',
+      'spaces.space_id',
+      'spaces.title',
+      'spaces.description',
+      'spaces.visibility',
+      'spaces.participant_count',
+      'spaces.created_at',
+      'spaces.invitation_code',
+      'users.user_id',
+      'users.username',
+      'users.avatar',
+      'space_tags.position',
+      'space_tags.tag_id',
+      'space_tags.tag_name',
+      'participations.joined_at',
+    ])
+    .where('spaces.pk', 'in', columnOf(rows, 'spacePk'))
+    .where(isLiveSpace('spaces.pk'))
+    .where(isVisible(callerPk, sql.ref('spaces.pk')));
+});
 
 /** Returns everything that determines the result of `describeSpace`. */
 export function stateOf(

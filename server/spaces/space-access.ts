@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Visibility } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
+import { prepare } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
 
 /** The properties of a space that decide who can access it, and those that `stateOf` needs. */
@@ -57,9 +58,7 @@ export function callerPk(caller: Caller | null): number {
 
 /** Returns whether everyone may see a space. False for an unknown space. */
 export async function isPublicSpace({ db }: Engine, spaceId: string): Promise<boolean> {
-  const space = await selectSpace(db, null, spaceId)
-    .where(isVisibleTo(null, sql.ref('spaces.pk')))
-    .executeTakeFirst();
+  const [space] = await selectVisibleSpace(db, { callerPk: callerPk(null), spaceId });
   return space !== undefined;
 }
 
@@ -72,9 +71,7 @@ export async function findSpace(
   caller: Caller | null,
   spaceId: string,
 ): Promise<FoundSpace> {
-  const row = await selectSpace(db, caller, spaceId)
-    .where(isVisibleTo(caller, sql.ref('spaces.pk')))
-    .executeTakeFirst();
+  const [row] = await selectVisibleSpace(db, { callerPk: callerPk(caller), spaceId });
   if (!row) throw spaceNotFound();
   return { ...row, isParticipant: row.joinedAt !== null };
 }
@@ -90,21 +87,29 @@ export async function findAnySpace(
   spaceId: string,
   notFound = spaceNotFound,
 ): Promise<FoundSpace> {
-  const row = await selectSpace(db, caller, spaceId)
-    .where('users.suspended_at', 'is', null)
-    .executeTakeFirst();
+  const [row] = await selectAnySpace(db, { callerPk: callerPk(caller), spaceId });
   if (!row) throw notFound();
   return { ...row, isParticipant: row.joinedAt !== null };
 }
 
-function selectSpace(db: Database, caller: Caller | null, spaceId: string) {
+const PARAMETERS = { callerPk: 'bigint', spaceId: 'text' } as const;
+
+const selectVisibleSpace = prepare(PARAMETERS, (db, { callerPk, spaceId }) =>
+  selectSpace(db, callerPk, spaceId).where(isVisible(callerPk, sql.ref('spaces.pk'))),
+);
+
+const selectAnySpace = prepare(PARAMETERS, (db, { callerPk, spaceId }) =>
+  selectSpace(db, callerPk, spaceId).where('users.suspended_at', 'is', null),
+);
+
+function selectSpace(db: Database, callerPk: RawBuilder<number>, spaceId: RawBuilder<string>) {
   return db
     .selectFrom('spaces')
     .innerJoin('users', 'users.pk', 'spaces.creator_pk')
     .leftJoin('participations', (join) =>
       join
         .onRef('participations.space_pk', '=', 'spaces.pk')
-        .on('participations.user_pk', '=', callerPk(caller))
+        .on('participations.user_pk', '=', callerPk)
         .on('participations.left_at', 'is', null),
     )
     .select([
