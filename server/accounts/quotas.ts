@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import {
   type Action,
   COUNTED_OPERATIONS,
@@ -6,6 +6,7 @@ import {
 } from '../../generated/counted-operations.gen.ts';
 import type { Quotas } from '../config.ts';
 import type { DatabaseTransaction } from '../database/engine.ts';
+import { prepare } from '../database/prepared.ts';
 import type { ActionCounts } from '../database/schema.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
 import { quantity } from '../text/quantity.ts';
@@ -37,23 +38,14 @@ export async function countOperation(
   const action = COUNTED_OPERATIONS[operation];
   const now = Date.now();
   const time = new Date(now).toISOString();
-  const isCurrent = (column: string, seconds: number) => {
-    const earliest = new Date(now - seconds * 1000).toISOString();
-    // A later time means that the system clock was ahead when the period began.
-    return sql`(${sql.ref(column)} > ${earliest} AND ${sql.ref(column)} <= ${time})`;
-  };
-  const isHourCurrent = isCurrent('action_counts.hour_began_at', HOUR_SECONDS);
-  const isDayCurrent = isCurrent('action_counts.day_began_at', DAY_SECONDS);
-  const { rows } = await sql<ActionCounts>`
-    INSERT INTO action_counts (user_pk, action, hour_began_at, hour_count, day_began_at, day_count)
-    VALUES (${userPk}, ${action}, ${time}, 1, ${time}, 1)
-    ON CONFLICT (user_pk, action) DO UPDATE SET
-      hour_count = CASE WHEN ${isHourCurrent} THEN action_counts.hour_count + 1 ELSE 1 END,
-      hour_began_at = CASE WHEN ${isHourCurrent} THEN action_counts.hour_began_at ELSE ${time} END,
-      day_count = CASE WHEN ${isDayCurrent} THEN action_counts.day_count + 1 ELSE 1 END,
-      day_began_at = CASE WHEN ${isDayCurrent} THEN action_counts.day_began_at ELSE ${time} END
-    RETURNING *`.execute(trx);
-  const counts = rows[0] as ActionCounts;
+  const secondsBefore = (seconds: number) => new Date(now - seconds * 1000).toISOString();
+  const [counts] = (await countAction(trx, {
+    userPk,
+    action,
+    time,
+    hourBefore: secondsBefore(HOUR_SECONDS),
+    dayBefore: secondsBefore(DAY_SECONDS),
+  })) as [ActionCounts];
   const { perHour, perDay } = rates[action];
   const secondsLeft = (beganAt: string, seconds: number) =>
     Math.max(1, Math.ceil(seconds - (now - Date.parse(beganAt)) / 1000));
@@ -66,6 +58,26 @@ export async function countOperation(
     throw rateExceeded(perHour, 'hour', secondsLeft(counts.hour_began_at, HOUR_SECONDS));
   }
 }
+
+const countAction = prepare(
+  { userPk: 'bigint', action: 'text', time: 'text', hourBefore: 'text', dayBefore: 'text' },
+  (_db, { userPk, action, time, hourBefore, dayBefore }) => {
+    const isCurrent = (column: string, earliest: RawBuilder<string>) =>
+      // A later time means that the system clock was ahead when the period began.
+      sql`(${sql.ref(column)} > ${earliest} AND ${sql.ref(column)} <= ${time})`;
+    const isHourCurrent = isCurrent('action_counts.hour_began_at', hourBefore);
+    const isDayCurrent = isCurrent('action_counts.day_began_at', dayBefore);
+    return sql<ActionCounts>`
+      INSERT INTO action_counts (user_pk, action, hour_began_at, hour_count, day_began_at, day_count)
+      VALUES (${userPk}, ${action}, ${time}, 1, ${time}, 1)
+      ON CONFLICT (user_pk, action) DO UPDATE SET
+        hour_count = CASE WHEN ${isHourCurrent} THEN action_counts.hour_count + 1 ELSE 1 END,
+        hour_began_at = CASE WHEN ${isHourCurrent} THEN action_counts.hour_began_at ELSE ${time} END,
+        day_count = CASE WHEN ${isDayCurrent} THEN action_counts.day_count + 1 ELSE 1 END,
+        day_began_at = CASE WHEN ${isDayCurrent} THEN action_counts.day_began_at ELSE ${time} END
+      RETURNING *`;
+  },
+);
 
 /** @param detail the limit, and how to make room */
 export function quotaExceeded(detail: string): DomainError {
