@@ -12,7 +12,8 @@ async function send({
   url,
   paths,
   mayRepeat = false,
-  headers,
+  headers = [{}],
+  bodies = [],
   warmUp,
   duration,
 }: Load): Promise<Omit<LoadResult, 'generatorLoad'>> {
@@ -32,9 +33,12 @@ async function send({
         duration: warmUp + duration + 10,
         sampleInt: 50,
         setupClient(client) {
-          const list = paths[connection++ % paths.length] as string[];
+          const list = paths[connection % paths.length] as string[];
+          const own = headers[connection % headers.length];
+          const body = bodies[connection];
+          connection += 1;
           lengths.set(client, list.length);
-          client.setRequests(list.map((path) => ({ path, headers })));
+          client.setRequests(list.map((path) => ({ path, ...requestOf(body, own) })));
         },
       },
       (error, result) => (error ? reject(error) : resolve(result)),
@@ -45,7 +49,7 @@ async function send({
       sent.set(client, (sent.get(client) ?? 0) + 1);
       const now = performance.now();
       if (status === 503) shed += 1;
-      else if (status !== 200) failure ??= `${url} returned ${status}.`;
+      else if (status !== 200 && status !== 201) failure ??= `${url} returned ${status}.`;
       else if (now >= from && now < to) latencies.push(milliseconds);
       if (now >= to) run.stop();
     });
@@ -58,5 +62,14 @@ async function send({
     shed,
     requestsPerSecond: latencies.length / duration,
     latencies: Float64Array.from(latencies).sort(),
+  };
+}
+
+function requestOf(body: object | undefined, headers: Record<string, string> | undefined): object {
+  if (!body) return { headers };
+  return {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
   };
 }

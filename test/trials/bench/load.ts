@@ -10,7 +10,10 @@ export interface Load {
   paths: string[][];
   /** Whether a connection may repeat its list. The server can return cached responses then. */
   mayRepeat?: boolean;
-  headers?: Record<string, string>;
+  /** Headers for each connection, or one set for all. */
+  headers?: Record<string, string>[];
+  /** Sent as JSON with POST, one for each connection. Without it, the requests are GET. */
+  bodies?: object[];
   /** Seconds before counting starts. */
   warmUp: number;
   /** Seconds of counting. */

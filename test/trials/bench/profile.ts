@@ -40,7 +40,7 @@ export async function measureProfiles(
       mayRepeat: true,
       warmUp,
       duration,
-      headers: { authorization: `Bearer ${many.token}` },
+      headers: [{ authorization: `Bearer ${many.token}` }],
     });
     overHttp.push(median(latencies));
   }
