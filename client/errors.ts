@@ -27,11 +27,20 @@ export class ApiError extends Error {
     this.retryAfter = seconds > 0 ? seconds : null;
   }
 
-  /** Whether the same request can succeed later: without a response, and after 408, 429 and errors of the server. */
+  /**
+   * Whether the same request can succeed later: without a response, after 408, 429 and errors of the server, and if
+   * another server has responded with success.
+   */
   get isTemporary(): boolean {
-    const { status } = this;
-    return status === null || status === 408 || status === 429 || status >= 500;
+    const { status, cause } = this;
+    if (cause instanceof SessionChangedError) return false;
+    return status === null || status < 300 || status === 408 || status === 429 || status >= 500;
   }
+}
+
+/** The cause of an `ApiError`: the response is discarded, because the session has changed since the request. */
+export class SessionChangedError extends Error {
+  override readonly name = 'SessionChangedError';
 }
 
 /** Returns an error that is an `ApiError` already, and others as the cause of one. */

@@ -3,6 +3,7 @@ import { client as defaultClient } from '../generated/client.gen.ts';
 import { listMessages } from '../generated/sdk.gen.ts';
 import type { MessagePage } from '../generated/types.gen.ts';
 import { ApiError, abortReason, toApiError } from './errors.ts';
+import { retryDelay } from './retries.ts';
 
 /** The maximum of the contract, in seconds. */
 const WAIT_SECONDS = 25;
@@ -10,8 +11,11 @@ const WAIT_SECONDS = 25;
 /** A request without a response for this time has lost its connection. */
 const REQUEST_TIMEOUT_MS = 40_000;
 
-const MIN_RETRY_DELAY_MS = 1_000;
-const MAX_RETRY_DELAY_MS = 30_000;
+/** Pause between two requests without events, in case that a server does not wait. */
+const MIN_INTERVAL_MS = 1_000;
+
+/** Maximum number of events in a response. */
+export const MAX_EVENTS = 100;
 
 /** Which space to follow, and from where. */
 export interface FollowOptions {
@@ -47,38 +51,66 @@ export async function* followMessages({
   signal,
   client = defaultClient,
 }: FollowOptions): AsyncGenerator<SpaceEvents, void, undefined> {
-  let failures = 0;
   while (true) {
     const startedAt = Date.now();
-    const query = after === undefined ? { limit: 1 } : { after, wait: WAIT_SECONDS, limit: 100 };
-    let page: MessagePage;
-    try {
-      page = await requestPage(client, { space_id, ...query }, signal);
-      failures = 0;
-    } catch (error) {
-      if (signal?.aborted) throw abortReason(signal);
-      if (!(error instanceof ApiError) || !error.isTemporary) throw error;
-      failures += 1;
-      await sleep(retryDelay(error, failures), signal);
-      continue;
-    }
+    const query =
+      after === undefined ? { limit: 1 } : { after, wait: WAIT_SECONDS, limit: MAX_EVENTS };
+    const page = await readPage(client, { space_id, ...query }, signal);
     const isFirst = after === undefined;
     after = page.newer_cursor;
     if (isFirst) continue;
-    // Servers before version 0.4.0 do not return `is_complete`.
-    const { items, changed_items, deleted_message_ids, is_complete = true, newer_cursor } = page;
-    if (!is_complete || items.length + changed_items.length + deleted_message_ids.length > 0) {
-      yield { items, changed_items, deleted_message_ids, is_complete, newer_cursor };
+    const events = eventsOf(page);
+    if (!events.is_complete || countEvents(events) > 0) {
+      yield events;
     } else {
       // A stopping server responds early. Another one may not serve yet.
-      await sleep(Math.max(0, startedAt + MIN_RETRY_DELAY_MS - Date.now()), signal);
+      await sleep(Math.max(0, startedAt + MIN_INTERVAL_MS - Date.now()), signal);
+    }
+  }
+}
+
+/** Returns the events of a page, which do not include its position in other lists. */
+export function eventsOf(page: MessagePage): SpaceEvents {
+  // Servers before version 0.4.0 do not return `is_complete`.
+  const { items, changed_items, deleted_message_ids, is_complete = true, newer_cursor } = page;
+  return { items, changed_items, deleted_message_ids, is_complete, newer_cursor };
+}
+
+export function countEvents({ items, changed_items, deleted_message_ids }: SpaceEvents): number {
+  return items.length + changed_items.length + deleted_message_ids.length;
+}
+
+interface PageQuery {
+  space_id: string;
+  after?: string;
+  wait?: number;
+  limit: number;
+}
+
+/**
+ * Returns a page of messages. Repeats the request after temporary errors.
+ * @throws {@link ApiError} for other errors
+ * @throws the signal's reason if the signal aborts
+ */
+export async function readPage(
+  client: Client,
+  query: PageQuery,
+  signal: AbortSignal | undefined,
+): Promise<MessagePage> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await requestPage(client, query, signal);
+    } catch (error) {
+      if (signal?.aborted) throw abortReason(signal);
+      if (!(error instanceof ApiError) || !error.isTemporary) throw error;
+      await sleep(retryDelay(failures, error), signal);
     }
   }
 }
 
 async function requestPage(
   client: Client,
-  query: { space_id: string; after?: string; wait?: number; limit: number },
+  query: PageQuery,
   signal: AbortSignal | undefined,
 ): Promise<MessagePage> {
   // Not `AbortSignal.any`, which React Native lacks.
@@ -102,15 +134,8 @@ async function requestPage(
   }
 }
 
-function retryDelay({ retryAfter }: ApiError, failures: number): number {
-  if (retryAfter !== null) return retryAfter * 1000;
-  const delay = Math.min(MIN_RETRY_DELAY_MS * 2 ** (failures - 1), MAX_RETRY_DELAY_MS);
-  // Clients that lost their connections at the same time must not all return at the same time.
-  return delay * (0.5 + Math.random() / 2);
-}
-
 /** @throws the signal's reason if the signal aborts */
-function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+export function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(abortReason(signal));

@@ -7,7 +7,7 @@ export {
   type ProblemCode,
 } from '../generated/problem-codes.gen.ts';
 export { createClient, withApiErrors } from './api-errors.ts';
-export { ApiError, fieldErrors, SearchError } from './errors.ts';
+export { ApiError, fieldErrors, SearchError, SessionChangedError } from './errors.ts';
 export { type FollowOptions, followMessages, type SpaceEvents } from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export { createSpace, renewInvitationCode, sendMessage, updateSpace } from './keyed-writes.ts';
@@ -19,3 +19,10 @@ export {
   type SearchOptions,
   type SearchPageOptions,
 } from './search.ts';
+export {
+  createSession,
+  type SessionOptions,
+  type SessionStatus,
+  type SessionStore,
+} from './session.ts';
+export { fetchWithProgress } from './upload-progress.ts';

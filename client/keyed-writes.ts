@@ -1,6 +1,7 @@
 import type { Client } from '../generated/client/index.ts';
 import { client as defaultClient } from '../generated/client.gen.ts';
 import * as sdk from '../generated/sdk.gen.ts';
+import { SessionChangedError } from './errors.ts';
 
 /** Time in which the server usually finishes a request whose connection has broken. */
 const REPETITION_DELAY_MS = 1_000;
@@ -43,7 +44,8 @@ function repeatable<
       const repetition = input.clone();
       try {
         return await receive(input);
-      } catch {
+      } catch (error) {
+        if (error instanceof SessionChangedError) throw error;
         await sleep(REPETITION_DELAY_MS, input.signal);
         return receive(repetition);
       }

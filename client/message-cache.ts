@@ -22,10 +22,10 @@ export function putMessage(queryClient: QueryClient, message: Message): void {
   });
 }
 
-/** Removes a message from the infinite lists of its space in the cache. */
+/** Removes a message from the infinite lists of its space in the cache; without a space, from all. */
 export function dropMessage(
   queryClient: QueryClient,
-  { space_id, message_id }: Pick<Message, 'space_id' | 'message_id'>,
+  { space_id, message_id }: { space_id?: string | undefined; message_id: string },
 ): void {
   changeMessages(queryClient, space_id, (pages) =>
     pages.map((page) => ({
@@ -37,7 +37,7 @@ export function dropMessage(
 
 function changeMessages(
   queryClient: QueryClient,
-  spaceId: string,
+  spaceId: string | undefined,
   change: (pages: MessagePage[]) => MessagePage[],
 ): void {
   queryClient.setQueriesData<InfiniteData<MessagePage>>(
@@ -46,12 +46,13 @@ function changeMessages(
   );
 }
 
-/** Returns a filter for the infinite lists of the messages in a space. */
-export function listsOf(spaceId: string): QueryFilters {
+/** Returns a filter for the infinite lists of the messages in a space; without a space, for all of them. */
+export function listsOf(spaceId: string | undefined): QueryFilters {
   return {
     predicate({ queryKey }) {
       const { _id, _infinite, query } = readKey(queryKey);
-      return _id === 'listMessages' && _infinite === true && query?.space_id === spaceId;
+      const isOfSpace = spaceId === undefined || query?.space_id === spaceId;
+      return _id === 'listMessages' && _infinite === true && isOfSpace;
     },
   };
 }
@@ -70,6 +71,7 @@ function isNewer(a: Message, b: Message): boolean {
 export function readKey(queryKey: QueryKey): {
   _id?: string;
   _infinite?: boolean;
+  path?: { space_id?: string };
   query?: { space_id?: string };
 } {
   return Object(queryKey[0]);

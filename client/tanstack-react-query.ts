@@ -1,11 +1,23 @@
-import { type Mutation, MutationCache, QueryClient } from '@tanstack/react-query';
+import {
+  type Mutation,
+  MutationCache,
+  type NetworkMode,
+  onlineManager,
+  type Query,
+  QueryCache,
+  QueryClient,
+} from '@tanstack/react-query';
 import type { OperationTypes } from '../generated/examples.gen.ts';
+import type { DeleteMessageData, Message, Session } from '../generated/types.gen.ts';
 import { ApiError } from './errors.ts';
-import { readKey } from './message-cache.ts';
+import { dropMessage, listsOf, putMessage, readKey } from './message-cache.ts';
+import { retryDelay } from './retries.ts';
+import type { SessionStore } from './session.ts';
 
 export * from '../generated/@tanstack/react-query.gen.ts';
 export { dropMessage, putMessage } from './message-cache.ts';
 export {
+  type LiveOptions,
   type MessageOptions,
   type UnsentMessage,
   useAppreciation,
@@ -13,37 +25,135 @@ export {
   useMessageDeletion,
   useUnsentMessages,
 } from './message-hooks.ts';
+export { type ParticipationOptions, useParticipation } from './participation-hook.ts';
+export { useSecondsToWait } from './waiting-hook.ts';
+
+/** A longer wait is an error at once, so that people see how long it is. */
+const MAX_SILENT_WAIT_SECONDS = 3;
 
 const MAX_RETRIES = 2;
 
+/** Queries that were loaded a moment ago are not loaded again, for example by the next view. */
+const STALE_TIME_MS = 5_000;
+
+export interface QueryClientOptions {
+  /**
+   * What `createSession` returns. It starts with a successful `login` or `register` and ends with `logout` and
+   * `deleteAccount`. When another user follows, the cache is cleared.
+   */
+  session?: SessionStore | undefined;
+  /** Called after a response with 401 and `unauthenticated`. By then, the session has expired. */
+  onUnauthenticated?: ((error: ApiError) => void) | undefined;
+  /** By default 5,000 ms. */
+  staleTime?: number | undefined;
+  /**
+   * By default `always`: requests are sent even if the browser believes to be offline. They fail at once instead of
+   * loading until it is online, and queries are loaded again then.
+   */
+  networkMode?: NetworkMode | undefined;
+}
+
 /**
- * Creates a QueryClient. It repeats queries after temporary errors, when `Retry-After` says, and invalidates the queries
- * that a mutation makes stale.
+ * Creates a QueryClient.
+ *
+ * - It repeats queries after temporary errors. If `Retry-After` is longer than three seconds, the error is visible at
+ *   once: `useSecondsToWait` counts down.
+ * - After a mutation, it loads again what has become stale, and does not wait for that. In infinite lists of messages, it
+ *   replaces the messages, because loading all their pages again takes many requests.
+ * - It keeps the session, if there is one.
  */
-export function createQueryClient(): QueryClient {
+export function createQueryClient(options: QueryClientOptions = {}): QueryClient {
+  const { session, onUnauthenticated, staleTime = STALE_TIME_MS, networkMode = 'always' } = options;
+  const onError = (error: unknown) => {
+    if (!(error instanceof ApiError) || error.code !== 'unauthenticated') return;
+    session?.expire();
+    onUnauthenticated?.(error);
+  };
   const queryClient: QueryClient = new QueryClient({
     defaultOptions: {
       queries: {
-        retry: (failures, error) =>
-          failures < MAX_RETRIES && error instanceof ApiError && error.isTemporary,
-        retryDelay: (failures, error) => {
-          const seconds = error instanceof ApiError ? error.retryAfter : null;
-          return 1000 * (seconds ?? 2 ** failures);
-        },
+        networkMode,
+        staleTime,
+        refetchOnReconnect: true,
+        retry: (failures, error) => failures < MAX_RETRIES && isWorthRepeating(error),
+        retryDelay: (failures, error) => retryDelay(failures, error as ApiError),
       },
+      mutations: { networkMode },
     },
+    queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({
-      onSuccess: (_data, _variables, _result, mutation) => invalidateAfter(queryClient, mutation),
+      onError,
+      onSuccess: (data, variables, _result, { meta }) => {
+        const operation = meta?.operation as Change | undefined;
+        if (session && startsSession(operation)) session.start(data as Session);
+        if (session && endsSession(operation)) session.end();
+        changeMessage(queryClient, operation, data, variables);
+        if (STALE_AFTER[operation as Change] !== 'all') void invalidateAfter(queryClient, { meta });
+      },
+      // The last callback, so that the application can store the new token before.
+      onSettled: (_data, error, _variables, _result, { meta }) => {
+        if (error || session) return;
+        if (endsSession(meta?.operation)) queryClient.clear();
+        if (startsSession(meta?.operation)) void queryClient.resetQueries();
+      },
     }),
   });
+  if (session) keepCacheOf(session, queryClient);
   return queryClient;
+}
+
+function isWorthRepeating(error: unknown): boolean {
+  if (!(error instanceof ApiError) || !error.isTemporary) return false;
+  if (error.status === null) return onlineManager.isOnline();
+  return (error.retryAfter ?? 0) <= MAX_SILENT_WAIT_SECONDS;
+}
+
+function startsSession(operation: unknown): boolean {
+  return operation === 'login' || operation === 'register';
+}
+
+function endsSession(operation: unknown): boolean {
+  return operation === 'logout' || operation === 'deleteAccount';
+}
+
+/** Clears the cache when the user changes. When the same user has signed in again, loads everything again. */
+function keepCacheOf(session: SessionStore, queryClient: QueryClient): void {
+  let userId = session.userId();
+  let status = session.status();
+  session.subscribe(() => {
+    const isSameUser = userId === session.userId();
+    const wasExpired = status === 'expired';
+    userId = session.userId();
+    status = session.status();
+    if (!isSameUser) queryClient.clear();
+    else if (wasExpired && status === 'signed-in') void queryClient.invalidateQueries();
+  });
+}
+
+/** Applies what a mutation has returned to the infinite lists of messages. */
+function changeMessage(
+  queryClient: QueryClient,
+  operation: Change | undefined,
+  data: unknown,
+  variables: unknown,
+): void {
+  switch (operation) {
+    case 'sendMessage':
+    case 'appreciateMessage':
+    case 'withdrawAppreciation':
+      putMessage(queryClient, data as Message);
+      break;
+    case 'deleteMessage':
+      dropMessage(queryClient, (variables as DeleteMessageData).path);
+      break;
+  }
 }
 
 type OperationsWith<Method> = {
   [O in keyof OperationTypes]: OperationTypes[O]['method'] extends Method ? O : never;
 }[keyof OperationTypes];
-type Query = OperationsWith<'GET'>;
-type Change = Exclude<keyof OperationTypes, Query>;
+type Read = OperationsWith<'GET'>;
+type Change = Exclude<keyof OperationTypes, Read>;
 
 const SEARCHES = [
   'listSpaces',
@@ -62,7 +172,7 @@ const AUTHORS = ['getProfile', 'getUser', ...SPACES, 'listParticipants', ...MESS
  * The queries that a successful mutation makes stale, by their operations. A change of the session makes all of them
  * stale. Statistics are computed at request time, so `getProfile` is stale after most mutations.
  */
-export const STALE_AFTER: Readonly<Record<Change, readonly Query[] | 'all'>> = {
+export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   register: 'all',
   login: 'all',
   logout: 'all',
@@ -91,7 +201,8 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Query[] | 'all'>> = {
 };
 
 /**
- * Invalidates the queries that a mutation makes stale, and resolves when the active ones are fetched again.
+ * Invalidates the queries that a mutation makes stale, and resolves when the active ones are fetched again. Infinite lists
+ * of messages are fetched again only when they are shown the next time.
  * @param mutation one with generated options, which have the name of its operation in `meta`
  */
 export async function invalidateAfter(
@@ -99,7 +210,12 @@ export async function invalidateAfter(
   { meta }: Pick<Mutation<unknown, Error, never>, 'meta'>,
 ): Promise<void> {
   const stale: readonly string[] | 'all' = STALE_AFTER[meta?.operation as Change] ?? [];
-  await queryClient.invalidateQueries({
-    predicate: ({ queryKey }) => stale === 'all' || stale.includes(readKey(queryKey)._id ?? ''),
+  const isStale = ({ queryKey }: Query) =>
+    stale === 'all' || stale.includes(readKey(queryKey)._id ?? '');
+  const { predicate: isList } = listsOf(undefined);
+  await queryClient.invalidateQueries({ predicate: isStale, refetchType: 'none' });
+  await queryClient.refetchQueries({
+    type: 'active',
+    predicate: (query) => isStale(query) && !isList?.(query),
   });
 }

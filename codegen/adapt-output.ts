@@ -12,6 +12,8 @@ export function adaptOutput(folder: string, contract: Contract): void {
     // open union for all generators: with `anyOf`, some return a class or stop at an unknown code.
     [/^(export type Problem = \{.*?\n {4}code: )string;/ms, '$1ProblemCode | (string & {});'],
     ['\n\n', "\n\nimport type { ProblemCode } from './problem-codes.gen.ts';\n\n"],
+    // With `exactOptionalPropertyTypes`, such as a cursor of the first page. The client omits them.
+    [/^( +[\w']+\?: .*);$/gm, '$1 | undefined;'],
     ...openEnums(contract),
   ]);
   // Clients throw and return failed requests as ApiError.
@@ -30,6 +32,14 @@ export function adaptOutput(folder: string, contract: Contract): void {
     [
       'import { client }',
       "import type { ApiError } from '../../client/errors.ts';\nimport { client }",
+    ],
+    [
+      "import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutationOptions } from '@tanstack/react-query';\n",
+      "import type { InfiniteData, UseMutationOptions } from '@tanstack/react-query';\n",
+    ],
+    [
+      "import type { ApiError } from '../../client/errors.ts';\n",
+      "import type { ApiError } from '../../client/errors.ts';\nimport { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';\n",
     ],
     // Those of the client send an Idempotency-Key.
     [

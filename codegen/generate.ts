@@ -55,6 +55,9 @@ export async function generate(folder: string): Promise<void> {
   writeFileSync(join(folder, 'counted-operations.gen.ts'), countedOperations(contract));
   const { examples } = await import('./examples.ts');
   writeFileSync(join(folder, 'examples.gen.ts'), examples(contract));
+  const { withMessages } = await import('./zod-messages.ts');
+  const zodFile = join(folder, 'zod.gen.ts');
+  writeFileSync(zodFile, withMessages(readFileSync(zodFile, 'utf8')));
   const { schemas } = await import('../server/import-export/records.ts');
   const recordSchema = {
     $schema: 'http://json-schema.org/draft-07/schema#',

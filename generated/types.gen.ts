@@ -730,7 +730,7 @@ export type Registration = {
     username: Username;
     email: Email;
     password: NewPassword;
-    device_name?: DeviceName;
+    device_name?: DeviceName | undefined;
 };
 
 /**
@@ -739,7 +739,7 @@ export type Registration = {
 export type Credentials = {
     email: Email;
     password: Password;
-    device_name?: DeviceName;
+    device_name?: DeviceName | undefined;
 };
 
 /**
@@ -749,7 +749,7 @@ export type Invitation = {
     /**
      * The invitation code of the space. Required for a private space, ignored for a public one.
      */
-    invitation_code?: string | null;
+    invitation_code?: string | null | undefined;
 };
 
 /**
@@ -773,10 +773,10 @@ export type SpaceCreation = {
  * The fields of a space to change.
  */
 export type SpaceUpdate = {
-    title?: SpaceTitle;
-    description?: SpaceDescription;
-    visibility?: Visibility;
-    tags?: TagNames;
+    title?: SpaceTitle | undefined;
+    description?: SpaceDescription | undefined;
+    visibility?: Visibility | undefined;
+    tags?: TagNames | undefined;
 };
 
 /**
@@ -982,8 +982,8 @@ export type IfMatch = string;
 export type IfNoneMatch = string;
 
 export type SearchSpacesData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query: {
         /**
          * The search text, at most 200 code points. Pass plain text to your client, which encodes it for the
@@ -994,17 +994,17 @@ export type SearchSpacesData = {
         /**
          * Whether to return only spaces that match the words of `q` as typed.
          */
-        as_typed?: boolean;
+        as_typed?: boolean | undefined;
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/spaces/search';
 };
@@ -1044,7 +1044,7 @@ export type SearchSpacesResponses = {
 export type SearchSpacesResponse = SearchSpacesResponses[keyof SearchSpacesResponses];
 
 export type SearchSpacesByTagData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The tag name, such as `c++` or `a/b`. Pass plain text to your client, which encodes it for the URL
@@ -1061,13 +1061,13 @@ export type SearchSpacesByTagData = {
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/spaces/tag/{tag}';
 };
@@ -1111,25 +1111,25 @@ export type SearchSpacesByTagResponses = {
 export type SearchSpacesByTagResponse = SearchSpacesByTagResponses[keyof SearchSpacesByTagResponses];
 
 export type ListTagsData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query?: {
         /**
          * The beginning of the tags. A leading `#` is ignored, and so are the same differences in spelling as in the
          * tag search, such as case and accents. Only the first 30 characters count.
          *
          */
-        prefix?: string;
+        prefix?: string | undefined;
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/tags';
 };
@@ -1169,9 +1169,9 @@ export type ListTagsResponses = {
 export type ListTagsResponse = ListTagsResponses[keyof ListTagsResponses];
 
 export type GetProfileData = {
-    body?: never;
-    path?: never;
-    query?: never;
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/me';
 };
 
@@ -1211,8 +1211,8 @@ export type GetProfileResponse = GetProfileResponses[keyof GetProfileResponses];
 
 export type ChangeUsernameData = {
     body: UsernameChange;
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/username';
 };
 
@@ -1272,8 +1272,8 @@ export type ChangeUsernameResponse = ChangeUsernameResponses[keyof ChangeUsernam
 
 export type ChangeBioData = {
     body: BioChange;
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/bio';
 };
 
@@ -1328,9 +1328,9 @@ export type ChangeBioResponses = {
 export type ChangeBioResponse = ChangeBioResponses[keyof ChangeBioResponses];
 
 export type RemoveProfilePictureData = {
-    body?: never;
-    path?: never;
-    query?: never;
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/picture';
 };
 
@@ -1366,8 +1366,8 @@ export type RemoveProfilePictureResponse = RemoveProfilePictureResponses[keyof R
 
 export type ChangeProfilePictureData = {
     body: PictureChange;
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/picture';
 };
 
@@ -1429,8 +1429,8 @@ export type ChangeProfilePictureResponse = ChangeProfilePictureResponses[keyof C
 
 export type ChangePasswordData = {
     body: PasswordChange;
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/password';
 };
 
@@ -1489,9 +1489,9 @@ export type ChangePasswordResponses = {
 export type ChangePasswordResponse = ChangePasswordResponses[keyof ChangePasswordResponses];
 
 export type DownloadAccountDataData = {
-    body?: never;
-    path?: never;
-    query?: never;
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/data';
 };
 
@@ -1530,9 +1530,9 @@ export type DownloadAccountDataResponses = {
 export type DownloadAccountDataResponse = DownloadAccountDataResponses[keyof DownloadAccountDataResponses];
 
 export type DeleteAccountData = {
-    body?: never;
-    path?: never;
-    query?: never;
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/profile/account';
 };
 
@@ -1568,8 +1568,8 @@ export type DeleteAccountResponse = DeleteAccountResponses[keyof DeleteAccountRe
 
 export type RegisterData = {
     body: Registration;
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/auth/register';
 };
 
@@ -1629,8 +1629,8 @@ export type RegisterResponse = RegisterResponses[keyof RegisterResponses];
 
 export type LoginData = {
     body: Credentials;
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/auth/login';
 };
 
@@ -1689,13 +1689,13 @@ export type LoginResponses = {
 export type LoginResponse = LoginResponses[keyof LoginResponses];
 
 export type LogoutData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query?: {
         /**
          * Whether to end all sessions of the account instead of only the caller's session.
          */
-        everywhere?: boolean;
+        everywhere?: boolean | undefined;
     };
     url: '/api/auth/logout';
 };
@@ -1735,19 +1735,19 @@ export type LogoutResponses = {
 export type LogoutResponse = LogoutResponses[keyof LogoutResponses];
 
 export type ListSessionsData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query?: {
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/auth/sessions';
 };
@@ -1791,14 +1791,14 @@ export type ListSessionsResponses = {
 export type ListSessionsResponse = ListSessionsResponses[keyof ListSessionsResponses];
 
 export type EndSessionData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the session.
          */
         session_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/auth/sessions/{session_id}';
 };
 
@@ -1841,35 +1841,35 @@ export type EndSessionResponses = {
 export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
 
 export type ListSpacesData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query?: {
         /**
          * The search text, at most 200 code points.
          */
-        q?: string;
+        q?: string | undefined;
         /**
          * Whether to return only spaces that match the words of `q` as typed. Only with `q`.
          */
-        as_typed?: boolean;
+        as_typed?: boolean | undefined;
         /**
          * The tag name, such as `c++` or `a/b`.
          */
-        tag?: string;
+        tag?: string | undefined;
         /**
          * The order of the list of all public spaces. By default, `popular`.
          */
-        sort?: 'popular' | 'newest';
+        sort?: 'popular' | 'newest' | undefined;
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/spaces';
 };
@@ -1918,8 +1918,8 @@ export type CreateSpaceData = {
          */
         'Idempotency-Key'?: IdempotencyKey;
     };
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/spaces';
 };
 
@@ -1990,14 +1990,14 @@ export type CreateSpaceResponses = {
 export type CreateSpaceResponse = CreateSpaceResponses[keyof CreateSpaceResponses];
 
 export type DeleteSpaceData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the space.
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/spaces/{space_id}';
 };
 
@@ -2046,7 +2046,7 @@ export type DeleteSpaceResponses = {
 export type DeleteSpaceResponse = DeleteSpaceResponses[keyof DeleteSpaceResponses];
 
 export type GetSpaceData = {
-    body?: never;
+    body?: never | undefined;
     headers?: {
         /**
          * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
@@ -2059,7 +2059,7 @@ export type GetSpaceData = {
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/spaces/{space_id}';
 };
 
@@ -2127,7 +2127,7 @@ export type UpdateSpaceData = {
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/spaces/{space_id}';
 };
 
@@ -2206,7 +2206,7 @@ export type UpdateSpaceResponses = {
 export type UpdateSpaceResponse = UpdateSpaceResponses[keyof UpdateSpaceResponses];
 
 export type RenewInvitationCodeData = {
-    body?: never;
+    body?: never | undefined;
     headers?: {
         /**
          * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
@@ -2221,7 +2221,7 @@ export type RenewInvitationCodeData = {
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/spaces/{space_id}/invitation-code';
 };
 
@@ -2282,23 +2282,23 @@ export type RenewInvitationCodeResponses = {
 export type RenewInvitationCodeResponse = RenewInvitationCodeResponses[keyof RenewInvitationCodeResponses];
 
 export type ListParticipationsData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query?: {
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
         /**
          * The order of the list.
          */
-        sort?: 'joined' | 'recent';
+        sort?: 'joined' | 'recent' | undefined;
     };
     url: '/api/participations';
 };
@@ -2342,14 +2342,14 @@ export type ListParticipationsResponses = {
 export type ListParticipationsResponse = ListParticipationsResponses[keyof ListParticipationsResponses];
 
 export type LeaveSpaceData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the space.
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/participations/{space_id}';
 };
 
@@ -2398,14 +2398,14 @@ export type LeaveSpaceResponses = {
 export type LeaveSpaceResponse = LeaveSpaceResponses[keyof LeaveSpaceResponses];
 
 export type GetParticipationData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the space.
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/participations/{space_id}';
 };
 
@@ -2452,14 +2452,14 @@ export type GetParticipationResponses = {
 export type GetParticipationResponse = GetParticipationResponses[keyof GetParticipationResponses];
 
 export type JoinSpaceData = {
-    body?: Invitation;
+    body?: Invitation | undefined;
     path: {
         /**
          * The id of the space.
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/participations/{space_id}';
 };
 
@@ -2535,7 +2535,7 @@ export type MarkReadData = {
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/participations/{space_id}/read';
 };
 
@@ -2599,8 +2599,8 @@ export type MarkReadResponses = {
 export type MarkReadResponse = MarkReadResponses[keyof MarkReadResponses];
 
 export type ListParticipantsData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query: {
         /**
          * The id of the space.
@@ -2609,13 +2609,13 @@ export type ListParticipantsData = {
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/participants';
 };
@@ -2665,8 +2665,8 @@ export type ListParticipantsResponses = {
 export type ListParticipantsResponse = ListParticipantsResponses[keyof ListParticipantsResponses];
 
 export type ListRemovalsData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query: {
         /**
          * The id of the space.
@@ -2675,13 +2675,13 @@ export type ListRemovalsData = {
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/removals';
 };
@@ -2735,7 +2735,7 @@ export type ListRemovalsResponses = {
 export type ListRemovalsResponse = ListRemovalsResponses[keyof ListRemovalsResponses];
 
 export type UndoRemovalData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the space.
@@ -2746,7 +2746,7 @@ export type UndoRemovalData = {
          */
         user_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/removals/{space_id}/{user_id}';
 };
 
@@ -2795,7 +2795,7 @@ export type UndoRemovalResponses = {
 export type UndoRemovalResponse = UndoRemovalResponses[keyof UndoRemovalResponses];
 
 export type RemoveParticipantData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the space.
@@ -2806,7 +2806,7 @@ export type RemoveParticipantData = {
          */
         user_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/removals/{space_id}/{user_id}';
 };
 
@@ -2861,8 +2861,8 @@ export type RemoveParticipantResponses = {
 export type RemoveParticipantResponse = RemoveParticipantResponses[keyof RemoveParticipantResponses];
 
 export type ListMessagesData = {
-    body?: never;
-    path?: never;
+    body?: never | undefined;
+    path?: never | undefined;
     query: {
         /**
          * The id of the space.
@@ -2871,25 +2871,25 @@ export type ListMessagesData = {
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
         /**
          * `newer_cursor` of a page of this space. Returns what has happened since then, oldest first. Together with
          * `cursor`, the request gets 400.
          *
          */
-        after?: string;
+        after?: string | undefined;
         /**
          * How many seconds the server waits until something happens, by default not at all. Without `after`, the
          * request gets 400.
          *
          */
-        wait?: number;
+        wait?: number | undefined;
     };
     url: '/api/messages';
 };
@@ -2948,8 +2948,8 @@ export type SendMessageData = {
          */
         'Idempotency-Key'?: IdempotencyKey;
     };
-    path?: never;
-    query?: never;
+    path?: never | undefined;
+    query?: never | undefined;
     url: '/api/messages';
 };
 
@@ -3022,14 +3022,14 @@ export type SendMessageResponses = {
 export type SendMessageResponse = SendMessageResponses[keyof SendMessageResponses];
 
 export type DeleteMessageData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the message.
          */
         message_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/messages/{message_id}';
 };
 
@@ -3076,14 +3076,14 @@ export type DeleteMessageResponses = {
 export type DeleteMessageResponse = DeleteMessageResponses[keyof DeleteMessageResponses];
 
 export type GetMessageData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the message.
          */
         message_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/messages/{message_id}';
 };
 
@@ -3130,14 +3130,14 @@ export type GetMessageResponses = {
 export type GetMessageResponse = GetMessageResponses[keyof GetMessageResponses];
 
 export type WithdrawAppreciationData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the message.
          */
         message_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/messages/{message_id}/appreciation';
 };
 
@@ -3180,14 +3180,14 @@ export type WithdrawAppreciationResponses = {
 export type WithdrawAppreciationResponse = WithdrawAppreciationResponses[keyof WithdrawAppreciationResponses];
 
 export type AppreciateMessageData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the message.
          */
         message_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/messages/{message_id}/appreciation';
 };
 
@@ -3238,14 +3238,14 @@ export type AppreciateMessageResponses = {
 export type AppreciateMessageResponse = AppreciateMessageResponses[keyof AppreciateMessageResponses];
 
 export type GetUserData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the user.
          */
         user_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/users/{user_id}';
 };
 
@@ -3292,7 +3292,7 @@ export type GetUserResponses = {
 export type GetUserResponse = GetUserResponses[keyof GetUserResponses];
 
 export type ListUserSpacesData = {
-    body?: never;
+    body?: never | undefined;
     path: {
         /**
          * The id of the user.
@@ -3303,13 +3303,13 @@ export type ListUserSpacesData = {
         /**
          * Maximum number of items to return, from 1 to 100.
          */
-        limit?: number;
+        limit?: number | undefined;
         /**
          * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
          * header. Omit it to request the first page.
          *
          */
-        cursor?: string;
+        cursor?: string | undefined;
     };
     url: '/api/users/{user_id}/spaces';
 };
@@ -3364,7 +3364,7 @@ export type ReportSpaceData = {
          */
         space_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/reports/spaces/{space_id}';
 };
 
@@ -3436,7 +3436,7 @@ export type ReportMessageData = {
          */
         message_id: Id;
     };
-    query?: never;
+    query?: never | undefined;
     url: '/api/reports/messages/{message_id}';
 };
 

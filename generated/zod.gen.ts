@@ -5,12 +5,12 @@ import * as z from 'zod';
 /**
  * An opaque identifier that never changes.
  */
-export const zId = z.string().min(1).max(64).regex(/^[A-Za-z0-9_-]+$/, 'must contain only letters from A to Z, digits, - and _');
+export const zId = z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters').regex(/^[A-Za-z0-9_-]+$/, 'must contain only letters from A to Z, digits, - and _');
 
 /**
  * A random text that identifies a request and its repetitions.
  */
-export const zIdempotencyKey = z.string().max(130).regex(/^(?:\x22[A-Za-z0-9_-]{16,128}\x22|[A-Za-z0-9_-]{16,128})$/, 'must have 16 to 128 letters from A to Z, digits, - and _, in double quotes or without');
+export const zIdempotencyKey = z.string().max(130, 'must have at most 130 characters').regex(/^(?:\x22[A-Za-z0-9_-]{16,128}\x22|[A-Za-z0-9_-]{16,128})$/, 'must have 16 to 128 letters from A to Z, digits, - and _, in double quotes or without');
 
 /**
  * A user, as shown with spaces and messages.
@@ -25,7 +25,7 @@ export const zUserSummary = z.object({
  * A tag of a space.
  */
 export const zTag = z.object({
-    tag_id: z.int().gte(1).lte(9007199254740991),
+    tag_id: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
     tag_name: z.string()
 });
 
@@ -38,15 +38,15 @@ export const zSearchResult = z.object({
     description: z.string(),
     visibility: z.string(),
     creator: zUserSummary,
-    participant_count: z.int().gte(0).lte(9007199254740991),
-    tags: z.array(zTag).max(10)
+    participant_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    tags: z.array(zTag).max(10, 'must have at most 10 items')
 });
 
 /**
  * A page of public spaces.
  */
 export const zSpacePage = z.object({
-    items: z.array(zSearchResult).max(100),
+    items: z.array(zSearchResult).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable(),
     answered_query: z.string().nullable()
 });
@@ -55,7 +55,7 @@ export const zSpacePage = z.object({
  * A page of a user's public spaces.
  */
 export const zUserSpacePage = z.object({
-    items: z.array(zSearchResult).max(100),
+    items: z.array(zSearchResult).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable()
 });
 
@@ -63,16 +63,16 @@ export const zUserSpacePage = z.object({
  * A tag of public spaces.
  */
 export const zCountedTag = z.object({
-    tag_id: z.int().gte(1).lte(9007199254740991),
+    tag_id: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
     tag_name: z.string(),
-    space_count: z.int().gte(1).lte(9007199254740991)
+    space_count: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991')
 });
 
 /**
  * A page of tags.
  */
 export const zTagPage = z.object({
-    items: z.array(zCountedTag).max(100),
+    items: z.array(zCountedTag).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable()
 });
 
@@ -80,10 +80,10 @@ export const zTagPage = z.object({
  * Contribution statistics, computed at request time. Deleted content does not count.
  */
 export const zProfileStats = z.object({
-    spaces_created: z.int().gte(0).lte(9007199254740991),
-    spaces_participated: z.int().gte(0).lte(9007199254740991),
-    total_words_contributed: z.int().gte(0).lte(9007199254740991),
-    total_appreciations_received: z.int().gte(0).lte(9007199254740991)
+    spaces_created: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    spaces_participated: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    total_words_contributed: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    total_appreciations_received: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991')
 });
 
 /**
@@ -128,8 +128,8 @@ export const zSpace = z.object({
     description: z.string(),
     visibility: z.string(),
     creator: zUserSummary,
-    participant_count: z.int().gte(0).lte(9007199254740991),
-    tags: z.array(zTag).max(10),
+    participant_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    tags: z.array(zTag).max(10, 'must have at most 10 items'),
     created_at: z.iso.datetime(),
     invitation_code: z.string().nullable(),
     participation: zParticipationSummary
@@ -154,7 +154,7 @@ export const zParticipation = z.object({
     read_until: z.iso.datetime(),
     last_message_at: z.iso.datetime().nullable(),
     last_message: zMessagePreview,
-    unread_count: z.int().gte(0).lte(100)
+    unread_count: z.int().gte(0, 'must be at least 0').lte(100, 'must be at most 100')
 });
 
 /**
@@ -163,15 +163,15 @@ export const zParticipation = z.object({
  *
  */
 export const zUnreadTotals = z.object({
-    space_count: z.int().gte(0).lte(1000),
-    message_count: z.int().gte(0).lte(100000)
+    space_count: z.int().gte(0, 'must be at least 0').lte(1000, 'must be at most 1000'),
+    message_count: z.int().gte(0, 'must be at least 0').lte(100000, 'must be at most 100000')
 }).nullable();
 
 /**
  * A page of participations.
  */
 export const zParticipationPage = z.object({
-    items: z.array(zParticipation).max(100),
+    items: z.array(zParticipation).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable(),
     unread: zUnreadTotals
 });
@@ -188,7 +188,7 @@ export const zParticipant = z.object({
  * A page of participants.
  */
 export const zParticipantPage = z.object({
-    items: z.array(zParticipant).max(100),
+    items: z.array(zParticipant).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable()
 });
 
@@ -204,7 +204,7 @@ export const zRemoval = z.object({
  * A page of removals.
  */
 export const zRemovalPage = z.object({
-    items: z.array(zRemoval).max(100),
+    items: z.array(zRemoval).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable()
 });
 
@@ -216,8 +216,8 @@ export const zMessage = z.object({
     space_id: z.string(),
     author: zUserSummary,
     text: z.string(),
-    word_count: z.int().gte(0).lte(9007199254740991),
-    appreciation_count: z.int().gte(0).lte(9007199254740991),
+    word_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    appreciation_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     is_appreciated: z.boolean(),
     created_at: z.iso.datetime()
 });
@@ -226,11 +226,11 @@ export const zMessage = z.object({
  * A page of messages.
  */
 export const zMessagePage = z.object({
-    items: z.array(zMessage).max(100),
+    items: z.array(zMessage).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable(),
     newer_cursor: z.string(),
-    changed_items: z.array(zMessage).max(100),
-    deleted_message_ids: z.array(z.string()).max(100),
+    changed_items: z.array(zMessage).max(100, 'must have at most 100 items'),
+    deleted_message_ids: z.array(z.string()).max(100, 'must have at most 100 items'),
     is_complete: z.boolean()
 });
 
@@ -241,7 +241,7 @@ export const zSession = z.object({
     user_id: z.string(),
     access_token: z.string(),
     token_type: z.string(),
-    expires_in: z.int().gte(1).lte(2147483647)
+    expires_in: z.int().gte(1, 'must be at least 1').lte(2147483647, 'must be at most 2147483647')
 });
 
 /**
@@ -259,7 +259,7 @@ export const zSessionSummary = z.object({
  * A page of sessions.
  */
 export const zSessionPage = z.object({
-    items: z.array(zSessionSummary).max(100),
+    items: z.array(zSessionSummary).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable()
 });
 
@@ -281,8 +281,8 @@ export const zOwnMessage = z.object({
     message_id: z.string(),
     space_id: z.string(),
     text: z.string(),
-    word_count: z.int().gte(0).lte(9007199254740991),
-    appreciation_count: z.int().gte(0).lte(9007199254740991),
+    word_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    appreciation_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     created_at: z.iso.datetime()
 });
 
@@ -309,12 +309,12 @@ export const zOwnReport = z.object({
  */
 export const zAccountData = z.object({
     account: zProfile,
-    sessions: z.array(zSessionSummary).max(2147483647),
-    spaces: z.array(zSpace).max(2147483647),
-    participations: z.array(zOwnParticipation).max(2147483647),
-    messages: z.array(zOwnMessage).max(2147483647),
-    appreciations: z.array(zOwnAppreciation).max(2147483647),
-    reports: z.array(zOwnReport).max(20)
+    sessions: z.array(zSessionSummary).max(2147483647, 'must have at most 2,147,483,647 items'),
+    spaces: z.array(zSpace).max(2147483647, 'must have at most 2,147,483,647 items'),
+    participations: z.array(zOwnParticipation).max(2147483647, 'must have at most 2,147,483,647 items'),
+    messages: z.array(zOwnMessage).max(2147483647, 'must have at most 2,147,483,647 items'),
+    appreciations: z.array(zOwnAppreciation).max(2147483647, 'must have at most 2,147,483,647 items'),
+    reports: z.array(zOwnReport).max(20, 'must have at most 20 items')
 });
 
 /**
@@ -335,7 +335,7 @@ export const zPicture = z.object({
  * A new bio.
  */
 export const zBioChange = z.object({
-    bio: z.string().max(2000).regex(/^(?:[^\x00-\x1f\x7f-\x9f]|\r?\n)*$/)
+    bio: z.string().max(2000, 'must have at most 2,000 characters').regex(/^(?:[^\x00-\x1f\x7f-\x9f]|\r?\n)*$/, 'is blank or has characters that are not accepted')
 });
 
 /**
@@ -349,7 +349,7 @@ export const zPictureChange = z.object({
  * How the caller may join a private space. An empty object means the same as no body.
  */
 export const zInvitation = z.object({
-    invitation_code: z.string().min(1).max(64).regex(/^[^\x00]+$/).nullish()
+    invitation_code: z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters').regex(/^[^\x00]+$/, 'is blank or has characters that are not accepted').nullish()
 });
 
 /**
@@ -364,14 +364,14 @@ export const zReadMark = z.object({
  */
 export const zMessageCreation = z.object({
     space_id: zId,
-    text: z.string().min(1).max(2000).regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$/)
+    text: z.string().min(1, 'must have at least 1 character').max(2000, 'must have at most 2,000 characters').regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$/, 'is blank or has characters that are not accepted')
 });
 
 /**
  * A report of a space or of a message.
  */
 export const zReportCreation = z.object({
-    reason: z.string().min(1).max(1000).regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$/)
+    reason: z.string().min(1, 'must have at least 1 character').max(1000, 'must have at most 1,000 characters').regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$/, 'is blank or has characters that are not accepted')
 });
 
 /**
@@ -383,7 +383,7 @@ export const zReportCreation = z.object({
  * `l·`, is not accepted.
  *
  */
-export const zUsername = z.string().min(2).max(64).regex(/^[^\x00-,\/:-@\x5b-\x5e`\x7b-\xa0]+(?: [^\x00-,\/:-@\x5b-\x5e`\x7b-\xa0]+)*$/);
+export const zUsername = z.string().min(2, 'must have at least 2 characters').max(64, 'must have at most 64 characters').regex(/^[^\x00-,\/:-@\x5b-\x5e`\x7b-\xa0]+(?: [^\x00-,\/:-@\x5b-\x5e`\x7b-\xa0]+)*$/, 'is blank or has characters that are not accepted');
 
 /**
  * A new username.
@@ -397,7 +397,7 @@ export const zUsernameChange = z.object({
  * valid, although it does not match the format `email` of many libraries. Stored as written, compared without case.
  *
  */
-export const zEmail = z.string().max(254).regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/, 'must be an email address');
+export const zEmail = z.string().max(254, 'must have at most 254 characters').regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/, 'must be an email address');
 
 /**
  * 8 to 256 code points. Capitals, digits and symbols are optional. Must not be one of the 3,000 most
@@ -406,12 +406,12 @@ export const zEmail = z.string().max(254).regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~
  * hashed.
  *
  */
-export const zNewPassword = z.string().min(8).max(256).regex(/^[^\x00]+$/);
+export const zNewPassword = z.string().min(8, 'must have at least 8 characters').max(256, 'must have at most 256 characters').regex(/^[^\x00]+$/, 'is blank or has characters that are not accepted');
 
 /**
  * The current password of the account
  */
-export const zPassword = z.string().min(1).max(256).regex(/^[^\x00]+$/);
+export const zPassword = z.string().min(1, 'must have at least 1 character').max(256, 'must have at most 256 characters').regex(/^[^\x00]+$/, 'is blank or has characters that are not accepted');
 
 /**
  * The current password and a new one.
@@ -426,7 +426,7 @@ export const zPasswordChange = z.object({
  * not blank; no control characters. White space around it is removed. Optional.
  *
  */
-export const zDeviceName = z.string().min(1).max(64).regex(/^[\s\x0b]*[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*$/).nullable();
+export const zDeviceName = z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters').regex(/^[\s\x0b]*[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*$/, 'is blank or has characters that are not accepted').nullable();
 
 /**
  * A new account.
@@ -452,14 +452,14 @@ export const zCredentials = z.object({
  * removed, including tabs and line breaks.
  *
  */
-export const zSpaceTitle = z.string().min(1).max(120).regex(/^[\s\x0b]*[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*$/);
+export const zSpaceTitle = z.string().min(1, 'must have at least 1 character').max(120, 'must have at most 120 characters').regex(/^[\s\x0b]*[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*$/, 'is blank or has characters that are not accepted');
 
 /**
  * At most 500 code points; may be empty; no control characters except line breaks. White space around it is
  * removed, including tabs.
  *
  */
-export const zSpaceDescription = z.string().max(500).regex(/^[\s\x0b]*(?:[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*)?$/);
+export const zSpaceDescription = z.string().max(500, 'must have at most 500 characters').regex(/^[\s\x0b]*(?:[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*)?$/, 'is blank or has characters that are not accepted');
 
 /**
  * `public`: anyone can find and read the space. `private`: only participants can read it. Responses can have further values.
@@ -472,7 +472,7 @@ export const zVisibility = z.enum(['public', 'private']);
  * `Tea`, only the first is kept.
  *
  */
-export const zTagNames = z.array(z.string().min(1).max(64).regex(/^[^\x00-\x08\x0e-\x1f\x7f-\x9f]*[^\s#\x00-\x1f\x7f-\x9f][^\x00-\x08\x0e-\x1f\x7f-\x9f]*$/)).max(10);
+export const zTagNames = z.array(z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters').regex(/^[^\x00-\x08\x0e-\x1f\x7f-\x9f]*[^\s#\x00-\x1f\x7f-\x9f][^\x00-\x08\x0e-\x1f\x7f-\x9f]*$/, 'is blank or has characters that are not accepted')).max(10, 'must have at most 10 items');
 
 /**
  * A new space.
@@ -511,24 +511,24 @@ export const zInvalidValue = z.object({
 export const zProblem = z.object({
     type: z.string(),
     title: z.string(),
-    status: z.int().gte(400).lte(599),
+    status: z.int().gte(400, 'must be at least 400').lte(599, 'must be at most 599'),
     detail: z.string(),
     code: z.string(),
     request_id: z.string(),
-    errors: z.array(zInvalidValue).max(20)
+    errors: z.array(zInvalidValue).max(20, 'must have at most 20 items')
 });
 
 /**
  * Maximum number of items to return, from 1 to 100.
  */
-export const zLimit = z.int().gte(1).lte(100).default(20);
+export const zLimit = z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').default(20);
 
 /**
  * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
  * header. Omit it to request the first page.
  *
  */
-export const zCursor = z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/);
+export const zCursor = z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted');
 
 /**
  * The id of the space.
@@ -560,43 +560,43 @@ export const zIdempotencyKeyHeader = zIdempotencyKey;
 /**
  * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
  */
-export const zIfMatch = z.string().max(4096).regex(/^.*$/);
+export const zIfMatch = z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted');
 
 /**
  * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
  */
-export const zIfNoneMatch = z.string().max(4096).regex(/^.*$/);
+export const zIfNoneMatch = z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted');
 
 export const zSearchSpacesQuery = z.object({
-    q: z.string().max(200),
+    q: z.string().max(200, 'must have at most 200 characters'),
     as_typed: z.boolean().optional().default(false),
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**
  * A page of public spaces.
  */
-export const zSearchSpacesResponse = z.array(zSearchResult).max(100);
+export const zSearchSpacesResponse = z.array(zSearchResult).max(100, 'must have at most 100 items');
 
 export const zSearchSpacesByTagPath = z.object({
-    tag: z.string().max(1024)
+    tag: z.string().max(1024, 'must have at most 1,024 characters')
 });
 
 export const zSearchSpacesByTagQuery = z.object({
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**
  * A page of public spaces.
  */
-export const zSearchSpacesByTagResponse = z.array(zSearchResult).max(100);
+export const zSearchSpacesByTagResponse = z.array(zSearchResult).max(100, 'must have at most 100 items');
 
 export const zListTagsQuery = z.object({
-    prefix: z.string().max(200).optional().default(''),
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    prefix: z.string().max(200, 'must have at most 200 characters').optional().default(''),
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**
@@ -676,8 +676,8 @@ export const zLogoutQuery = z.object({
 export const zLogoutResponse = zConfirmation;
 
 export const zListSessionsQuery = z.object({
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**
@@ -695,12 +695,12 @@ export const zEndSessionPath = z.object({
 export const zEndSessionResponse = zConfirmation;
 
 export const zListSpacesQuery = z.object({
-    q: z.string().max(200).optional(),
+    q: z.string().max(200, 'must have at most 200 characters').optional(),
     as_typed: z.boolean().optional().default(false),
-    tag: z.string().max(1024).optional(),
+    tag: z.string().max(1024, 'must have at most 1,024 characters').optional(),
     sort: z.enum(['popular', 'newest']).optional(),
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**
@@ -729,7 +729,7 @@ export const zDeleteSpacePath = z.object({
 export const zDeleteSpaceResponse = zConfirmation;
 
 export const zGetSpaceHeaders = z.object({
-    'If-None-Match': z.string().max(4096).regex(/^.*$/).optional()
+    'If-None-Match': z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted').optional()
 });
 
 export const zGetSpacePath = z.object({
@@ -744,7 +744,7 @@ export const zGetSpaceResponse = zSpace;
 export const zUpdateSpaceBody = zSpaceUpdate;
 
 export const zUpdateSpaceHeaders = z.object({
-    'If-Match': z.string().max(4096).regex(/^.*$/).optional(),
+    'If-Match': z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted').optional(),
     'Idempotency-Key': zIdempotencyKey.optional()
 });
 
@@ -771,8 +771,8 @@ export const zRenewInvitationCodePath = z.object({
 export const zRenewInvitationCodeResponse = zSpace;
 
 export const zListParticipationsQuery = z.object({
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional(),
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional(),
     sort: z.enum(['joined', 'recent']).optional().default('joined')
 });
 
@@ -823,8 +823,8 @@ export const zMarkReadResponse = zParticipation;
 
 export const zListParticipantsQuery = z.object({
     space_id: zId,
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**
@@ -834,8 +834,8 @@ export const zListParticipantsResponse = zParticipantPage;
 
 export const zListRemovalsQuery = z.object({
     space_id: zId,
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**
@@ -865,10 +865,10 @@ export const zRemoveParticipantResponse = zRemoval;
 
 export const zListMessagesQuery = z.object({
     space_id: zId,
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional(),
-    after: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional(),
-    wait: z.int().gte(0).lte(25).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional(),
+    after: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional(),
+    wait: z.int().gte(0, 'must be at least 0').lte(25, 'must be at most 25').optional()
 });
 
 /**
@@ -937,8 +937,8 @@ export const zListUserSpacesPath = z.object({
 });
 
 export const zListUserSpacesQuery = z.object({
-    limit: z.int().gte(1).lte(100).optional().default(20),
-    cursor: z.string().min(1).max(4096).regex(/^[A-Za-z0-9_-]+$/).optional()
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
 });
 
 /**

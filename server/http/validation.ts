@@ -83,7 +83,7 @@ function pointerOf(
 }
 
 /** One message for each keyword that the schemas of the contract use, except `pattern`, whose schemas have their own. */
-const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
+export const MESSAGES: Record<string, (params: ErrorObject['params']) => string> = {
   required: () => 'is missing',
   additionalProperties: () => 'is not a known field',
   type: ({ type }) => `must be ${TYPE_NAMES[type] ?? `of type ${type}`}`,

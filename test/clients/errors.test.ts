@@ -6,6 +6,7 @@ import {
   createSpace,
   fieldErrors,
   getProfile,
+  login,
   searchSpaces,
 } from '../../client/index.ts';
 import { useApp } from '../support/use-app.ts';
@@ -49,6 +50,22 @@ test('a failed network is an ApiError without a status', async () => {
   const { error } = await searchSpaces({ client, query: { q: 'tea' } });
   expect(error).toBeInstanceOf(ApiError);
   expect(error).toMatchObject({ status: null, code: null, problem: null, cause: failure });
+});
+
+test.each([
+  ['a page', () => new Response('<p>Sign in', { headers: { 'Content-Type': 'text/html' } })],
+  [
+    'a page without its type',
+    () => new Response('<p>Sign in', { headers: { 'Content-Type': '' } }),
+  ],
+  ['an empty body', () => new Response('', { headers: { 'Content-Type': 'application/json' } })],
+  ['no body', () => new Response(null, { status: 204 })],
+  ['another text', () => Response.json('ok')],
+])('a successful response with %s is an ApiError that is temporary', async (_, respond) => {
+  const client = clientWith(async () => respond());
+  const { data, error } = await login({ client, body: { email: 'a@b.c', password: 'secret' } });
+  expect(data).toBeUndefined();
+  expect(error).toMatchObject({ name: 'ApiError', code: null, isTemporary: true });
 });
 
 test('an aborted request fails with the reason of its signal', async () => {

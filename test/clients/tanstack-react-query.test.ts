@@ -1,4 +1,9 @@
-import { MutationObserver, QueryClient, QueryObserver } from '@tanstack/react-query';
+import {
+  InfiniteQueryObserver,
+  MutationObserver,
+  QueryClient,
+  QueryObserver,
+} from '@tanstack/react-query';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import {
   ApiError,
@@ -190,6 +195,57 @@ test('an optimistic deletion removes a message, and a rejected one puts it back 
   expect(cachedTexts()).toEqual(['three', 'two', 'one']);
   await remove(client);
   expect(cachedTexts()).toEqual(['three', 'one']);
+});
+
+test('createQueryClient shows a long wait as an error at once', async () => {
+  let requests = 0;
+  const busy = createClient(
+    createConfig({
+      baseUrl: app.url,
+      fetch: async () => {
+        requests += 1;
+        return new Response('', { status: 429, headers: { 'Retry-After': '12' } });
+      },
+    }),
+  );
+  const profile = createQueryClient().fetchQuery({
+    ...getProfileOptions({ client: busy }),
+    retry: createQueryClient().getDefaultOptions().queries?.retry,
+  });
+  await expect(profile).rejects.toMatchObject({ status: 429, retryAfter: 12 });
+  expect(requests).toBe(1);
+});
+
+test('after a message, createQueryClient does not wait, and replaces it in the loaded pages', async () => {
+  const { space_id, pages } = await createConversation('one', 'two', 'three');
+  const requests: string[] = [];
+  const counted = createClient(
+    createConfig({
+      baseUrl: app.url,
+      auth: ada.token,
+      fetch: async (request) => {
+        requests.push((request as Request).method);
+        return fetch(request);
+      },
+    }),
+  );
+  await pages();
+  const created = createQueryClient();
+  const options = listMessagesInfiniteOptions({ client: counted, query: { space_id, limit: 2 } });
+  const list = new InfiniteQueryObserver(created, options);
+  const unsubscribe = list.subscribe(() => {});
+  await vi.waitFor(() => expect(list.getCurrentResult().isSuccess).toBe(true));
+  await list.fetchNextPage();
+  const send = new MutationObserver(created, sendMessageMutation({ client: counted }));
+  const { message_id } = await send.mutate({ body: { space_id, text: 'four' } });
+  const texts = () =>
+    list.getCurrentResult().data?.pages.flatMap(({ items }) => items.map(({ text }) => text));
+  expect(texts()).toEqual(['four', 'three', 'two', 'one']);
+  const remove = new MutationObserver(created, deleteMessageMutation({ client: counted }));
+  await remove.mutate({ path: { message_id } });
+  expect(texts()).toEqual(['three', 'two', 'one']);
+  unsubscribe();
+  expect(requests).toEqual(['GET', 'GET', 'POST', 'DELETE']);
 });
 
 test('createQueryClient repeats queries after temporary errors, and loads again what has changed', async () => {

@@ -1,10 +1,10 @@
-import { useEffect } from 'react';
+import { useEffect, useSyncExternalStore } from 'react';
 import { Account } from './account/account.tsx';
-import { SignIn } from './account/sign-in.tsx';
+import { ExpiredSession, SignIn } from './account/sign-in.tsx';
 import { SignUp } from './account/sign-up.tsx';
 import { UserProfile } from './account/user-profile.tsx';
 import { type Address, askToSignIn, useAddress } from './navigation.ts';
-import { useAccessToken, useIsSignedIn } from './session.ts';
+import { session, useIsSignedIn } from './session.ts';
 import { SiteHeader } from './site-header.tsx';
 import { NewSpace } from './space/new-space.tsx';
 import { SpaceView } from './space/space-view.tsx';
@@ -35,10 +35,11 @@ export function App() {
       </a>
       <SiteHeader {...address} />
       <OfflineBanner />
-      {/* A new session begins with new views, so that none shows anything of an earlier account. */}
-      <main id="main" tabIndex={-1} key={useAccessToken()}>
+      {/* Another user begins with new views, so that none shows anything of an earlier account. */}
+      <main id="main" tabIndex={-1} key={useSyncExternalStore(session.subscribe, session.userId)}>
         <View key={view} {...address} />
       </main>
+      <ExpiredSession />
       <Notice />
     </>
   );

@@ -8,9 +8,11 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api.ts';
 import { App } from './app.tsx';
+import { keepFocus } from './ui/focus.ts';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('The page has no element #root.');
+keepFocus(root);
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>

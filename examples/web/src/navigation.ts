@@ -1,6 +1,4 @@
 import { useSyncExternalStore } from 'react';
-import { accessToken, endSession } from './session.ts';
-import { showNotice } from './ui/notice.tsx';
 
 /** The address of a view is the part of the URL after `#`, so any server of static files can serve the page. */
 export interface Address {
@@ -60,12 +58,9 @@ export function replaceView(address: string): void {
   window.dispatchEvent(new Event('hashchange'));
 }
 
-/** Opens the sign-in instead of the current view, because a request needs a session. Returns to the view afterwards. */
+/** Opens the sign-in instead of the current view, which needs a session. Returns to the view afterwards. */
 export function askToSignIn(): void {
-  if (accessToken() !== '') showNotice('Your session has ended. Sign in again.');
-  const back = location.hash;
-  endSession();
-  replaceView(addressOf('sign-in', { back }));
+  replaceView(addressOf('sign-in', { back: location.hash }));
 }
 
 function subscribe(listener: () => void): () => void {

@@ -1,37 +1,14 @@
 import { useSyncExternalStore } from 'react';
+import { createSession, type SessionStatus } from 'space-service';
 
-const STORAGE_KEY = 'access-token';
-const listeners = new Set<() => void>();
+/** Kept until the user signs out, for all tabs. */
+export const session = createSession();
 
-/** Returns the access token; empty without a session. */
-export function accessToken(): string {
-  return sessionStorage.getItem(STORAGE_KEY) ?? '';
+export function useSessionStatus(): SessionStatus {
+  return useSyncExternalStore(session.subscribe, session.status);
 }
 
-/** Stores the token until the tab is closed, so that the next person at this computer does not find it. */
-export function startSession(token: string): void {
-  sessionStorage.setItem(STORAGE_KEY, token);
-  notifyListeners();
-}
-
-export function endSession(): void {
-  sessionStorage.removeItem(STORAGE_KEY);
-  notifyListeners();
-}
-
-export function onSessionChange(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-export function useAccessToken(): string {
-  return useSyncExternalStore(onSessionChange, accessToken);
-}
-
+/** Returns whether there is a user, also while the session has expired. */
 export function useIsSignedIn(): boolean {
-  return useAccessToken() !== '';
-}
-
-function notifyListeners(): void {
-  for (const listener of listeners) listener();
+  return useSessionStatus() !== 'signed-out';
 }

@@ -16,8 +16,8 @@ export function SiteHeader({ path, parameters }: Address) {
     <header className="site-header">
       <div className="site-header-content">
         <a className="brand" href="#/" aria-current={currentIf('')}>
-          <img src="./favicon.svg" alt="" width="28" height="28" />
-          <span>Spaces</span>
+          <img src="./favicon.svg" alt="Spaces" width="28" height="28" />
+          <span aria-hidden="true">Spaces</span>
         </a>
         <nav aria-label="Main">
           {isSignedIn ? (

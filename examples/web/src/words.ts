@@ -3,6 +3,12 @@ export function quantity(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** Returns the beginning of a text, which tells buttons for different messages apart. */
+export function quote(text: string): string {
+  const [line = ''] = text.trim().split('\n');
+  return line.length > 40 ? `“${[...line].slice(0, 40).join('')} …”` : `“${line}”`;
+}
+
 const dateFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium' });
 const timeFormat = new Intl.DateTimeFormat('en', { timeStyle: 'short' });
 

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { getProfileOptions, logoutMutation } from 'space-service/tanstack-react-query';
 import { addressOf, openView } from '../navigation.ts';
-import { accessToken, endSession } from '../session.ts';
+import { session } from '../session.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { showNotice } from '../ui/notice.tsx';
@@ -69,7 +69,7 @@ export function Account({ section }: { section: string | null }) {
 
 /** Does not wait for the service, so that people are signed out here even if it cannot be reached. */
 function SignOut() {
-  const logout = useMutation(logoutMutation({ auth: accessToken() }));
+  const logout = useMutation(logoutMutation({ auth: session.token() }));
   return (
     <button
       type="button"
@@ -77,7 +77,7 @@ function SignOut() {
       onClick={() => {
         logout.mutate({});
         openView('#/');
-        endSession();
+        session.end();
         showNotice('You are signed out.');
       }}
     >

@@ -1,12 +1,18 @@
 import { useMutation } from '@tanstack/react-query';
 import { changeBioMutation } from 'space-service/tanstack-react-query';
+import { useDraft } from '../ui/draft.ts';
 import { Field, Form, textOf } from '../ui/form.tsx';
 import { showNotice } from '../ui/notice.tsx';
 
 export function BioForm({ bio }: { bio: string }) {
+  // Kept when the user looks at another view before saving.
+  const [draft, setDraft] = useDraft('bio', bio);
   const change = useMutation({
     ...changeBioMutation(),
-    onSuccess: ({ message }) => showNotice(message),
+    onSuccess: ({ message }, { body }) => {
+      setDraft(body.bio);
+      showNotice(message);
+    },
   });
   return (
     <Form
@@ -20,7 +26,8 @@ export function BioForm({ bio }: { bio: string }) {
         name="bio"
         rows={4}
         limit={{ max: 500, unit: 'grapheme' }}
-        defaultValue={bio}
+        defaultValue={draft}
+        onText={setDraft}
         hint="Who you are, in a few words."
       />
     </Form>

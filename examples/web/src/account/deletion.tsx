@@ -1,7 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import { deleteAccountMutation } from 'space-service/tanstack-react-query';
 import { openView } from '../navigation.ts';
-import { endSession } from '../session.ts';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { showNotice } from '../ui/notice.tsx';
 import { Panel } from '../ui/panel.tsx';
@@ -11,7 +10,6 @@ export function Deletion() {
     ...deleteAccountMutation(),
     onSuccess: ({ message }) => {
       openView('#/');
-      endSession();
       showNotice(message);
     },
   });

@@ -1,38 +1,22 @@
 import { useMutation } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { loginMutation } from 'space-service/tanstack-react-query';
-import { addressOf, openView } from '../navigation.ts';
-import { startSession } from '../session.ts';
+import { addressOf, openView, replaceView } from '../navigation.ts';
+import { useProfile } from '../profile.ts';
+import { session, useIsSignedIn, useSessionStatus } from '../session.ts';
+import { Dialog } from '../ui/dialog.tsx';
 import { Field, Form, textOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { deviceName } from './device-name.ts';
 
 /** @param back the address that needs a session, which is opened afterwards */
 export function SignIn({ back }: { back: string | null }) {
-  const login = useMutation({
-    ...loginMutation(),
-    onSuccess: ({ access_token }) => {
-      openView(safeAddress(back));
-      startSession(access_token);
-    },
-  });
+  useReturn(back);
   return (
     <div className="narrow">
       <Heading title="Sign in" />
       <div className="panel">
-        <Form
-          mutation={login}
-          submit="Sign in"
-          variables={(fields) => ({
-            body: {
-              email: textOf(fields, 'email'),
-              password: textOf(fields, 'password'),
-              device_name: deviceName(),
-            },
-          })}
-        >
-          <Field label="Email address" name="email" type="email" autoComplete="email" />
-          <Field label="Password" name="password" type="password" autoComplete="current-password" />
-        </Form>
+        <SignInForm />
       </div>
       <p>
         New here? <a href={addressOf('sign-up', { back: back ?? undefined })}>Create an account</a>.
@@ -41,7 +25,63 @@ export function SignIn({ back }: { back: string | null }) {
   );
 }
 
-/** Accepts only views of this page, because anybody can write an address. */
-export function safeAddress(back: string | null): string {
-  return back?.startsWith('#/') ? back : '#/';
+/** Asks to sign in again without leaving the view, so that nothing is lost that has been typed. */
+export function ExpiredSession() {
+  const email = useProfile()?.email;
+  if (useSessionStatus() !== 'expired') return null;
+  return (
+    <Dialog title="Your session has ended">
+      <p>Sign in again to continue.</p>
+      <SignInForm
+        email={email}
+        buttons={
+          <button
+            type="button"
+            className="secondary"
+            onClick={() => {
+              openView('#/');
+              session.end();
+            }}
+          >
+            Sign out
+          </button>
+        }
+      />
+    </Dialog>
+  );
+}
+
+function SignInForm({ email, buttons }: { email?: string; buttons?: React.ReactNode }) {
+  return (
+    <Form
+      mutation={useMutation(loginMutation())}
+      submit="Sign in"
+      buttons={buttons}
+      variables={(fields) => ({
+        body: {
+          email: textOf(fields, 'email'),
+          password: textOf(fields, 'password'),
+          device_name: deviceName(),
+        },
+      })}
+    >
+      <Field
+        label="Email address"
+        name="email"
+        type="email"
+        autoComplete="email"
+        defaultValue={email}
+      />
+      <Field label="Password" name="password" type="password" autoComplete="current-password" />
+    </Form>
+  );
+}
+
+/** Opens the address as soon as there is a session, also if it begins in another tab. */
+export function useReturn(back: string | null): void {
+  const isSignedIn = useIsSignedIn();
+  useEffect(() => {
+    // Only views of this page, because anybody can write an address.
+    if (isSignedIn) replaceView(back?.startsWith('#/') ? back : '#/');
+  }, [isSignedIn, back]);
 }

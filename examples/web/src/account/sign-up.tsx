@@ -1,23 +1,19 @@
 import { useMutation } from '@tanstack/react-query';
 import { registerMutation } from 'space-service/tanstack-react-query';
-import { addressOf, openView } from '../navigation.ts';
-import { startSession } from '../session.ts';
+import { addressOf } from '../navigation.ts';
 import { Field, Form, textOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { showNotice } from '../ui/notice.tsx';
 import { deviceName } from './device-name.ts';
-import { safeAddress } from './sign-in.tsx';
+import { useReturn } from './sign-in.tsx';
 import { USERNAME_HINT } from './username-form.tsx';
 
 /** @param back the address that needs a session, which is opened afterwards */
 export function SignUp({ back }: { back: string | null }) {
+  useReturn(back);
   const register = useMutation({
     ...registerMutation(),
-    onSuccess: ({ access_token }, { body }) => {
-      openView(safeAddress(back));
-      startSession(access_token);
-      showNotice(`Welcome, ${body.username}.`);
-    },
+    onSuccess: (_session, { body }) => showNotice(`Welcome, ${body.username}.`),
   });
   return (
     <div className="narrow">

@@ -2,9 +2,10 @@ import { useMutation } from '@tanstack/react-query';
 import type { Space } from 'space-service';
 import {
   deleteSpaceMutation,
-  leaveSpaceMutation,
   reportSpaceMutation,
+  useParticipation,
 } from 'space-service/tanstack-react-query';
+import { explain } from '../errors.ts';
 import { openView } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { Tags } from '../start/space-row.tsx';
@@ -59,12 +60,11 @@ export function About({ space }: { space: Space }) {
 }
 
 function LeaveSpace({ space: { space_id, visibility } }: { space: Space }) {
-  const leave = useMutation({
-    ...leaveSpaceMutation(),
-    onSuccess: ({ message }) => {
-      showNotice(message);
+  const { leave } = useParticipation(space_id, {
+    onSuccess: () => {
       if (visibility !== 'public') openView('#/');
     },
+    onError: (error) => showNotice(explain(error)),
   });
   return (
     <Confirmation

@@ -4,7 +4,7 @@ import { explain } from '../errors.ts';
 import { useProfile } from '../profile.ts';
 import { Icon } from '../ui/icon.tsx';
 import { showNotice } from '../ui/notice.tsx';
-import { quantity } from '../words.ts';
+import { quantity, quote } from '../words.ts';
 
 /** The appreciations of a message. Shows the own one at once, and takes it back if the request fails. */
 export function Appreciation({ message }: { message: Message }) {
@@ -25,7 +25,7 @@ export function Appreciation({ message }: { message: Message }) {
   return (
     <button type="button" className="appreciation" aria-pressed={is_appreciated} onClick={toggle}>
       <Icon name="heart" />
-      <span className="visually-hidden">Appreciate</span>
+      <span className="visually-hidden">Appreciate {quote(message.text)}</span>
       {appreciation_count > 0 && <span>{appreciation_count}</span>}
     </button>
   );

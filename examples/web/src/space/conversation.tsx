@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import type { Message, Space } from 'space-service';
 import {
   listMessagesInfiniteOptions,
@@ -7,19 +7,25 @@ import {
   useUnsentMessages,
 } from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
+import { useSessionStatus } from '../session.ts';
+import { useDraft } from '../ui/draft.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { useNearView } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDay } from '../words.ts';
 import { Composer } from './composer.tsx';
-import { useDraft } from './draft.ts';
 import { JoinBar } from './join-bar.tsx';
 import { MessageItem } from './message-item.tsx';
 import { useReadPosition } from './read-position.ts';
+import { useScrolling } from './scrolling.ts';
 import { UnsentItem } from './unsent-item.tsx';
 
 /** Messages of one author within this time share one header. */
 const GROUP_MS = 5 * 60_000;
+
+/** In one or two requests, the first unread message is found: the service counts at most 100. */
+const PAGE_SIZE = 50;
+const MAX_UNREAD = 100;
 
 interface ConversationProps {
   space: Space;
@@ -31,12 +37,14 @@ interface ConversationProps {
 export function Conversation({ space, onAccessChange }: ConversationProps) {
   const { space_id } = space;
   const messages = useInfiniteQuery({
-    ...listMessagesInfiniteOptions({ query: { space_id } }),
+    ...listMessagesInfiniteOptions({ query: { space_id, limit: PAGE_SIZE } }),
     // They are followed instead.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
-  const lost = useLiveMessages(space_id, messages.data?.pages[0]?.newer_cursor);
+  const lost = useLiveMessages(space_id, messages.data?.pages[0]?.newer_cursor, {
+    enabled: useSessionStatus() !== 'expired',
+  });
   useEffect(() => {
     if (lost) onAccessChange();
   }, [lost, onAccessChange]);
@@ -45,17 +53,32 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
       if (code === 'not_a_participant') onAccessChange();
     },
   });
-  const [draft, setDraft] = useDraft(space_id);
+  const [draft, setDraft] = useDraft(`message ${space_id}`);
   const profile = useProfile();
+  const { data } = messages;
+  const items = useMemo(() => (data?.pages ?? []).flatMap((page) => page.items).reverse(), [data]);
+  const [isReady, setIsReady] = useState(false);
+  const { scroller, list, shown, scrollToEnd } = useScrolling(items, isReady);
+  const readUntil = useReadPosition(space, shown);
+  const { isSuccess, isFetching, hasNextPage, fetchNextPage } = messages;
+  useEffect(() => {
+    if (isReady || !isSuccess || isFetching || readUntil === undefined) return;
+    const isUnreadOnly = readUntil && items[0] && items[0].created_at > readUntil;
+    if (isUnreadOnly && hasNextPage && items.length < MAX_UNREAD) void fetchNextPage();
+    else setIsReady(true);
+  }, [isReady, isSuccess, isFetching, hasNextPage, fetchNextPage, items, readUntil]);
   const top = useNearView(() => {
-    if (messages.hasNextPage && !messages.isFetching) void messages.fetchNextPage();
+    if (isReady && hasNextPage && !isFetching) void fetchNextPage();
   });
-  const items = (messages.data?.pages ?? []).flatMap((page) => page.items).reverse();
-  const readUntil = useReadPosition(space, items.at(-1));
   const firstUnread = items.find(
     ({ created_at, author }) =>
       readUntil && created_at > readUntil && author.user_id !== profile?.user_id,
   );
+  const newest = items.at(-1);
+  function sendAtEnd(text: string): void {
+    scrollToEnd();
+    send(text);
+  }
   return (
     <>
       <button
@@ -67,29 +90,27 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
       </button>
       {/* Its first child is at the bottom, so it stays there when messages are added. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards need the focus to scroll. */}
-      <section className="scroller" aria-label="Messages" tabIndex={0}>
+      <section ref={scroller} className="scroller" aria-label="Messages" tabIndex={0}>
         <div className="scrolled">
           <p ref={top} className="list-status" role="status">
-            {messages.isSuccess &&
-              (messages.hasNextPage
-                ? 'Loading earlier messages …'
-                : 'The beginning of this space.')}
+            {isReady &&
+              (hasNextPage ? 'Loading earlier messages …' : 'The beginning of this space.')}
           </p>
-          {messages.isPending && <Skeletons count={5} className="message-skeleton" />}
+          {!isReady && !messages.error && <Skeletons count={5} className="message-skeleton" />}
           {messages.error && (
             <Failure error={messages.error} onRetry={() => void messages.refetch()} />
           )}
-          {messages.isSuccess && items.length + unsent.length === 0 && (
+          {isReady && items.length + unsent.length === 0 && (
             <p className="empty">Nobody has written here yet. Say hello.</p>
           )}
-          <ol className="messages">
+          <ol ref={list} hidden={!isReady}>
             {items.map((message, index) => (
               <MessageItem
                 key={message.message_id}
                 message={message}
                 space={space}
                 day={dayOf(message, items[index - 1])}
-                isContinued={isContinued(message, items[index - 1])}
+                isContinued={message !== firstUnread && isContinued(message, items[index - 1])}
                 isFirstUnread={message === firstUnread}
               />
             ))}
@@ -107,12 +128,17 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
                 />
               ))}
           </ol>
-          <Announcement newest={items.at(-1)} ownId={profile?.user_id} />
+          <Announcement newest={newest} ownId={profile?.user_id} />
         </div>
       </section>
       <section id="after-messages" tabIndex={-1} aria-label="Write">
+        {shown && newest && newest.created_at > shown.created_at && (
+          <button type="button" className="small newer" onClick={scrollToEnd}>
+            New messages
+          </button>
+        )}
         {space.participation ? (
-          <Composer draft={draft} setDraft={setDraft} onSend={send} />
+          <Composer draft={draft} setDraft={setDraft} onSend={sendAtEnd} />
         ) : (
           <JoinBar space={space} />
         )}

@@ -12,7 +12,7 @@ import { Confirmation } from '../ui/confirmation.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { LinkedText } from '../ui/linked-text.tsx';
 import { showNotice } from '../ui/notice.tsx';
-import { formatTime } from '../words.ts';
+import { formatTime, quote } from '../words.ts';
 import { Appreciation } from './appreciation.tsx';
 import { ReportButton } from './report-button.tsx';
 
@@ -34,7 +34,8 @@ export function MessageItem(props: MessageItemProps) {
     <li>
       {day && <p className="day">{day}</p>}
       {isFirstUnread && <p className="day unread">New</p>}
-      <article className={isContinued ? 'message continued' : 'message'}>
+      {/* Without a mouse, a tap moves the focus here, which shows the toolbar. */}
+      <article className={isContinued ? 'message continued' : 'message'} tabIndex={-1}>
         <p className="message-header">
           <span className={isContinued ? 'visually-hidden' : undefined}>
             <UserLink user={author} size={36} />
@@ -46,7 +47,7 @@ export function MessageItem(props: MessageItemProps) {
         <p className="text" dir="auto">
           <LinkedText text={text} />
         </p>
-        {/* The toolbar is shown when the mouse is over the message. */}
+        {/* The toolbar is shown when the mouse is over the message, or the focus in it. */}
         <div className={isPlain ? 'message-footer toolbar' : 'message-footer'}>
           <Appreciation message={message} />
           <Actions message={message} space={space} className={isPlain ? '' : 'toolbar'} />
@@ -74,13 +75,14 @@ function Actions({ message, space, className }: ActionsProps) {
     },
   });
   const report = useMutation(reportMessageMutation());
+  const quoted = quote(message.text);
   const canDelete = ownId === author.user_id || ownId === space.creator.user_id;
   return (
     <div className={`message-actions ${className}`}>
       <a
         className="icon-button"
         href={addressOf('space', { id: space_id, message: message_id })}
-        aria-label="Link to this message"
+        aria-label={`Link to message ${quoted}`}
         title="Link to this message"
       >
         <Icon name="link" />
@@ -88,7 +90,7 @@ function Actions({ message, space, className }: ActionsProps) {
       {ownId && ownId !== author.user_id && (
         <ReportButton
           label={<Icon name="flag" />}
-          name="Report message"
+          name={`Report message ${quoted}`}
           className="icon-button"
           mutation={report}
           variables={(reason) => ({ path: { message_id }, body: { reason } })}
@@ -97,7 +99,7 @@ function Actions({ message, space, className }: ActionsProps) {
       {canDelete && (
         <Confirmation
           label={<Icon name="trash" />}
-          name="Delete message"
+          name={`Delete message ${quoted}`}
           className="icon-button"
           question="Delete this message?"
           consequences="Nobody can read it any more. This cannot be undone."

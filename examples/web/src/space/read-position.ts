@@ -2,7 +2,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Message, Space } from 'space-service';
 import { getParticipationOptions, markReadMutation } from 'space-service/tanstack-react-query';
-import { accessToken } from '../session.ts';
+import { session } from '../session.ts';
 
 /** How long a message is shown until it counts as read. */
 const READING_MS = 1_500;
@@ -11,12 +11,13 @@ const READING_MS = 1_500;
 const MARKING_INTERVAL_MS = 20_000;
 
 /**
- * Marks the newest message as read when it has been shown for a moment.
- * @returns until when the space was read before this visit; undefined while it is unknown
+ * Marks messages as read up to the one that has been shown for a moment.
+ * @param shown the newest message that is or was in the visible part of the list
+ * @returns until when the space was read before this visit; undefined while it is loading, null if it is unknown
  */
-export function useReadPosition(space: Space, newest: Message | undefined): string | undefined {
+export function useReadPosition(space: Space, shown: Message | undefined) {
   const { space_id, participation } = space;
-  const { data } = useQuery({
+  const { data, isError } = useQuery({
     ...getParticipationOptions({ path: { space_id } }),
     enabled: participation !== null,
   });
@@ -24,8 +25,8 @@ export function useReadPosition(space: Space, newest: Message | undefined): stri
   if (data && before === undefined) setBefore(data.read_until);
 
   const { mutate } = useMutation(markReadMutation());
-  const isUnread = data && newest && newest.created_at > data.read_until;
-  const messageId = isUnread ? newest.message_id : undefined;
+  const isUnread = data && shown && shown.created_at > data.read_until;
+  const messageId = isUnread ? shown.message_id : undefined;
   const earliest = useRef(0);
   // A message that arrives in a hidden tab is shown when the reader returns to it.
   const isVisible = useSyncExternalStore(onVisibilityChange, () => !document.hidden);
@@ -39,14 +40,14 @@ export function useReadPosition(space: Space, newest: Message | undefined): stri
     return () => clearTimeout(timer);
   }, [mutate, space_id, messageId, isVisible]);
 
-  // A reader who leaves during the pause has seen the newest message.
+  // A reader who leaves during the pause has seen the message.
   const leave = useRef(() => {});
   leave.current = () => {
-    if (!messageId || Date.now() > earliest.current || accessToken() === '') return;
+    if (!messageId || Date.now() > earliest.current || session.token() === '') return;
     mutate({ path: { space_id }, body: { message_id: messageId } });
   };
   useEffect(() => () => leave.current(), []);
-  return before;
+  return participation === null || isError ? null : before;
 }
 
 function onVisibilityChange(listener: () => void): () => void {

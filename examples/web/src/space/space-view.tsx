@@ -7,6 +7,7 @@ import { SpaceTile } from '../start/space-row.tsx';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { Icon } from '../ui/icon.tsx';
+import { Skeletons } from '../ui/skeleton.tsx';
 import { quantity } from '../words.ts';
 import { About } from './about.tsx';
 import { Conversation } from './conversation.tsx';
@@ -30,20 +31,23 @@ export function SpaceView({ id, parameters }: { id: string; parameters: URLSearc
     // It was there before: the reader has been removed, or it has been deleted.
     if (space) return <LostSpace space={space} />;
   }
-  if (!space) {
+  if (!space && error) {
     return (
       <div className="narrow">
-        <Heading title="Space" />
-        {error ? (
-          <>
-            <Failure error={error} onRetry={() => void refetch()} />
-            <p>
-              <a href="#/">Find another space</a>
-            </p>
-          </>
-        ) : (
-          <SpaceSkeleton />
-        )}
+        <Heading title="This space cannot be shown" />
+        <Failure error={error} onRetry={() => void refetch()} />
+        <p>
+          <a href="#/">Find another space</a>
+        </p>
+      </div>
+    );
+  }
+  if (!space) {
+    return (
+      <div className="column">
+        <Heading title="Loading …" className="visually-hidden" />
+        <Skeletons count={1} className="line-skeleton" />
+        <Skeletons count={5} className="message-skeleton" />
       </div>
     );
   }
@@ -86,14 +90,6 @@ function SpaceHeader({ space, shown }: { space: Space; shown: string }) {
         )}
       </a>
     </header>
-  );
-}
-
-function SpaceSkeleton() {
-  return (
-    <div role="status" className="space-skeleton">
-      <span className="visually-hidden">Loading …</span>
-    </div>
   );
 }
 

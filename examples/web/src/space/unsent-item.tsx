@@ -1,6 +1,6 @@
 import type { UserSummary } from 'space-service';
 import type { UnsentMessage } from 'space-service/tanstack-react-query';
-import { explain, isTemporary } from '../errors.ts';
+import { explain } from '../errors.ts';
 import { UserLink } from '../ui/avatar.tsx';
 
 interface UnsentItemProps {
@@ -12,22 +12,23 @@ interface UnsentItemProps {
 
 /** A message that the service has not confirmed. */
 export function UnsentItem({ message, author, onSendAgain, onEdit }: UnsentItemProps) {
-  const { text, error } = message;
+  const { text, error, waitsFor } = message;
+  const status = waitsFor ? `Waiting to be sent. ${explain(waitsFor)}` : 'Sending …';
   return (
     <li>
       <article className="message unsent" data-failed={!!error}>
         <p className="message-header">
           <UserLink user={author} size={36} />{' '}
-          <span className="hint">{error ? 'Not sent' : 'Sending …'}</span>
+          <span className="hint">{error ? 'Not sent' : status}</span>
         </p>
         <p className="text" dir="auto">
           {text}
         </p>
-        {!!error && (
-          <div role="alert" className="unsent-failure">
-            <p className="field-error">{explain(error)}</p>
+        {(error ?? waitsFor) && (
+          <div role={error ? 'alert' : undefined} className="unsent-failure">
+            {error && <p className="field-error">{explain(error)}</p>}
             <p className="buttons">
-              {isTemporary(error) && (
+              {error?.isTemporary && (
                 <button type="button" className="secondary small" onClick={onSendAgain}>
                   Send again
                 </button>

@@ -2,7 +2,7 @@
 export const ORDERS = {
   popular: {
     name: 'Popular',
-    hint: 'Largest first. Among similar sizes, newest first.',
+    hint: 'Large ones first; among those of a similar size, the newest.',
   },
   newest: { name: 'New', hint: 'Newest first.' },
 };

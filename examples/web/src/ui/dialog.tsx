@@ -2,7 +2,8 @@ import { type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react'
 
 interface DialogProps {
   title: string;
-  onClose: () => void;
+  /** Without it, only the content closes the dialog. */
+  onClose?: () => void;
   children: ReactNode;
 }
 
@@ -17,7 +18,15 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     return () => element?.close();
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={id} onCancel={onClose}>
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      closedby={onClose ? undefined : 'none'}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose?.();
+      }}
+    >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

@@ -1,15 +1,9 @@
-import { useEffect, useState } from 'react';
-import {
-  explain,
-  isSessionChange,
-  isSignInRequired,
-  isTemporary,
-  secondsToWait,
-} from '../errors.ts';
+import { useSecondsToWait } from 'space-service/tanstack-react-query';
+import { apiErrorOf, explain, isExplained, isTemporary } from '../errors.ts';
 
 /** Explains a failed request, with the remaining time until it can be repeated. */
 export function Explanation({ error }: { error: unknown }) {
-  const remaining = useRemainingSeconds(error);
+  const remaining = useSecondsToWait(apiErrorOf(error));
   return (
     <>
       {explain(error)}
@@ -21,8 +15,8 @@ export function Explanation({ error }: { error: unknown }) {
 
 /** Shows instead of content why it could not be loaded, with a button that loads it again if this can succeed. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry: () => void }) {
-  const remaining = useRemainingSeconds(error);
-  if (!isShown(error)) return null;
+  const remaining = useSecondsToWait(apiErrorOf(error));
+  if (!isExplained(error)) return null;
   return (
     <div className="failure" role="alert">
       <p>
@@ -41,39 +35,13 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry: () => voi
 export function FormFailure({ error }: { error: unknown }) {
   return (
     <div className="form-failure" role="alert">
-      {isShown(error) && (
+      {isExplained(error) && (
         <p>
           <Explanation error={error} />
         </p>
       )}
     </div>
   );
-}
-
-/** Of an ended session, the page tells by asking to sign in. */
-function isShown(error: unknown): boolean {
-  return !!error && !isSignInRequired(error) && !isSessionChange(error);
-}
-
-/** Counts down; null if the request need not wait. */
-function useRemainingSeconds(error: unknown): number | null {
-  const [{ error: lastError, end }, setEnd] = useState(() => ({ error, end: endOf(error) }));
-  if (lastError !== error) setEnd({ error, end: endOf(error) });
-  const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    if (end === null) return;
-    const timer = setInterval(() => {
-      setNow(Date.now());
-      if (Date.now() >= end) clearInterval(timer);
-    }, 1000);
-    return () => clearInterval(timer);
-  }, [end]);
-  return end === null ? null : Math.max(0, Math.ceil((end - now) / 1000));
-}
-
-function endOf(error: unknown): number | null {
-  const seconds = secondsToWait(error);
-  return seconds === null ? null : Date.now() + seconds * 1000;
 }
 
 /** Returns a time in words, such as “in 42 seconds”. */

@@ -31,6 +31,8 @@ interface FormProps<Variables> {
   cancel?: ReactNode;
   /** How the button that submits looks, if sending the form is not what the view is for. */
   appearance?: 'secondary' | 'danger';
+  /** False while the fields cannot be sent. */
+  canSubmit?: boolean | undefined;
   /** Whether the fields become empty when the form has been sent. */
   resets?: boolean;
   children?: ReactNode;
@@ -39,6 +41,7 @@ interface FormProps<Variables> {
 /** A form that sends a mutation. It has `noValidate`: the service checks every field, so its rules are not repeated. */
 export function Form<Variables>(props: FormProps<Variables>) {
   const { mutation, variables, submit, buttons, cancel, appearance, resets, children } = props;
+  const isDisabled = 'canSubmit' in props && !props.canSubmit;
   const form = useRef<HTMLFormElement>(null);
   const errors = fieldErrorsOf(mutation.error);
   const hasField = (name: string) => form.current?.elements.namedItem(name);
@@ -65,7 +68,7 @@ export function Form<Variables>(props: FormProps<Variables>) {
       <FormFailure error={isAboutFields ? null : mutation.error} />
       <div className="buttons">
         {cancel}
-        <button type="submit" className={appearance}>
+        <button type="submit" className={appearance} disabled={isDisabled}>
           {submit}
         </button>
         {buttons}
@@ -82,17 +85,25 @@ interface FieldProps extends Omit<React.ComponentProps<'input'>, 'id'> {
   /** The number of lines of a text; by default, it has one line. */
   rows?: number;
   limit?: Limit;
+  /** Called with each change of the text. */
+  onText?: (text: string) => void;
+  /** What is wrong with the value before it is sent. */
+  problem?: string | undefined;
 }
 
-export function Field({ label, hint, rows, limit, ...input }: FieldProps) {
+export function Field({ label, hint, rows, limit, onText, problem, ...input }: FieldProps) {
   const id = useId();
   const [text, setText] = useState(String(input.defaultValue ?? ''));
-  const message = useContext(FieldErrors)[input.name];
+  const errors = useContext(FieldErrors);
+  const message = problem ?? errors[input.name];
   const common = {
     id,
     'aria-invalid': message ? true : undefined,
     'aria-describedby': `${id}-hint ${id}-counter ${id}-error`,
-    onInput: limit && ((event: InputEvent) => setText(event.currentTarget.value)),
+    onInput: ({ currentTarget: { value } }: InputEvent) => {
+      setText(value);
+      onText?.(value);
+    },
   } as const;
   return (
     <div className="field">

@@ -35,8 +35,8 @@ export function Pages<Item>(props: PagesProps<Item>) {
         empty
       ) : (
         <p className="list-status" role="status" ref={end}>
-          {quantity(items.length, noun)}
-          {query.hasNextPage ? ' loaded.' : '.'}
+          {items.length > 0 && quantity(items.length, noun)}
+          {items.length > 0 && (query.hasNextPage ? ' loaded.' : '.')}
         </p>
       )}
     </>
