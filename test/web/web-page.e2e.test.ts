@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, Locator, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMock } from '../../mock/server.ts';
 import { componentSchema, findOperation, operations } from '../../server/contract.ts';
@@ -780,22 +780,76 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await expect.poll(() => markings.length, { timeout: 10_000 }).toBeGreaterThan(0);
     });
 
-    test('without a second message if a response is lost', async () => {
+    test('whose messages are sent by themselves, once, when the service and the network permit it', async () => {
       const writer = await service.register();
       await using page = await open('#/sign-in');
       await signIn(page, writer);
       await createSpace(page, 'Echoes', 'public');
+      const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' };
+      const html = {
+        headers,
+        contentType: 'text/html',
+        body: 'Sign in to the network of the hotel',
+      };
+      const responses: ((route: Route) => Promise<void>)[] = [
+        (route) => route.fulfill({ status: 503, headers: { ...headers, 'retry-after': '1' } }),
+        (route) => route.fulfill({ status: 200, ...html }),
+        // The service has received it, but the response is lost, also of the repetition.
+        async (route) => {
+          await route.fetch();
+          await route.abort();
+        },
+        (route) => route.abort(),
+      ];
       await page.route(/api\/messages$/, async (route) => {
-        await route.fetch();
-        await route.abort();
+        if (route.request().method() !== 'POST') return route.continue();
+        await sleep(500);
+        await (responses.shift()?.(route) ?? route.continue());
       });
-      await write(page, 'Only once');
-      const message = messageOf(page, 'Only once');
-      await appears(message.getByText('Waiting to be sent. The service cannot be reached.'));
-      await page.unroute(/api\/messages$/);
-      await disappears(message.getByText('Waiting to be sent.'));
-      await page.reload();
-      await expect.poll(() => message.count()).toBe(1);
+      const reads: string[] = [];
+      page.on('request', (request) => {
+        if (/api\/messages\?(?!.*after=)/.test(request.url())) reads.push(request.url());
+      });
+      await write(page, 'First of two');
+      await write(page, 'Second of two');
+      for (const reason of [
+        'The service is busy.',
+        'Another server responded.',
+        'The service cannot be reached.',
+      ]) {
+        await appears(messageOf(page, 'Second of two').getByText(`Waiting to be sent. ${reason}`));
+      }
+      await disappears(page.getByText(/^(Waiting|Sending)/).first());
+      await disappears(page.getByText(/^(Waiting|Sending)/).first());
+      const texts = await page.getByRole('article').allTextContents();
+      expect(texts.map((text) => /(First|Second) of two/.exec(text)?.[0])).toEqual([
+        'First of two',
+        'Second of two',
+      ]);
+      // The messages that are loaded are not loaded again.
+      expect(reads).toEqual([]);
+    });
+
+    test('live in eight tabs of a browser, which opens six connections to the service', async () => {
+      const writer = await service.register();
+      await using context = await browser.newContext();
+      const page = await context.newPage();
+      await page.goto(site.url);
+      await signIn(page, writer);
+      const address = await createSpace(page, 'Octopuses', 'public');
+      const tabs = [page];
+      while (tabs.length < 8) {
+        const tab = await context.newPage();
+        await tab.goto(site.url + address);
+        await appears(tab.getByText('Nobody has written here yet.'));
+        tabs.push(tab);
+      }
+      await write(page, 'In all arms');
+      for (const tab of tabs) await appears(messageOf(tab, 'In all arms'));
+      await page.getByRole('link', { name: 'Account', exact: true }).click();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      for (const tab of tabs)
+        await appears(tab.getByRole('link', { name: 'Sign in', exact: true }));
     });
 
     test('without an appreciation whose request has failed', async () => {
@@ -849,32 +903,57 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await appears(messageOf(page, 'Sent afterwards'));
     });
 
-    test('that begins at the newest message and loads earlier ones while scrolling up', async () => {
-      const writer = await service.register();
+    test('that begins at the first unread message, and is read as far as it was shown', async () => {
+      const [writer, reader] = [await service.register(), await service.register()];
       await using page = await open('#/sign-in');
       await signIn(page, writer);
-      await createSpace(page, 'Long talks', 'public');
-      const id = idIn(page.url());
-      for (let number = 1; number <= 70; number += 1) {
+      const address = await createSpace(page, 'Long talks', 'public');
+      const id = idIn(address);
+      const send = async (number: number) => {
         const body = JSON.stringify({ space_id: id, text: `Number ${number}.` });
         const headers = { ...writer.headers, 'content-type': 'application/json' };
         await service.fetch('/api/messages', { method: 'POST', headers, body });
-      }
-      await page.reload();
-      const newest = messageOf(page, 'Number 70.');
-      await appears(newest);
-      const isInView = (locator: Locator) =>
-        locator.evaluate((element) => element.getBoundingClientRect().bottom <= window.innerHeight);
-      expect(await isInView(newest)).toBe(true);
-      const first = messageOf(page, 'Number 1.');
-      await page.getByRole('region', { name: 'Messages' }).focus();
-      await expect
-        .poll(async () => {
-          await page.keyboard.press('Home');
-          return first.count();
-        })
-        .toBe(1);
-      await appears(page.getByText('The beginning of this space.'));
+      };
+      await send(1);
+      await using other = await open('#/sign-in');
+      await signIn(other, reader);
+      await openView(other, address);
+      await other.getByRole('button', { name: 'Join space' }).click();
+      // The button has disappeared.
+      await expect.poll(() => focusedText(other)).toBe('Send');
+      await openView(other, '#/');
+      for (let number = 2; number <= 71; number += 1) await send(number);
+      const messages = other.getByRole('region', { name: 'Messages' });
+      const isShown = (locator: Locator) =>
+        locator.evaluate((element) => {
+          const { top, bottom } = element.getBoundingClientRect();
+          return top >= 0 && bottom <= window.innerHeight;
+        });
+      const unread = async () => {
+        const response = await service.fetch(`/api/participations/${id}`, reader);
+        return ((await response.json()) as { unread_count: number }).unread_count;
+      };
+      const marked = other.waitForResponse(/\/read$/);
+      await openView(other, address);
+      await appears(messageOf(other, 'Number 2.'));
+      expect(await isShown(messageOf(other, 'Number 2.'))).toBe(true);
+      expect(await isShown(messageOf(other, 'Number 71.'))).toBe(false);
+      // With its author, although the one before has the same.
+      await appears(messageOf(other, 'Number 2.').getByRole('link', { name: writer.username }));
+      await marked;
+      expect(await unread()).toBeGreaterThan(50);
+
+      await other.getByRole('button', { name: 'New messages' }).click();
+      await expect.poll(() => isShown(messageOf(other, 'Number 71.'))).toBe(true);
+      await messages.focus();
+      await other.keyboard.press('Home');
+      await appears(other.getByText('The beginning of this space.'));
+      await expect.poll(() => isShown(messageOf(other, 'Number 1.'))).toBe(true);
+      await send(72);
+      await appears(other.getByRole('button', { name: 'New messages' }));
+      expect(await isShown(messageOf(other, 'Number 1.'))).toBe(true);
+      await openView(other, '#/');
+      await expect.poll(unread).toBe(1);
     });
 
     test('with text that is read from right to left', async () => {
