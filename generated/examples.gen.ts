@@ -60,6 +60,20 @@ export interface OperationTypes {
     successExample: 'success';
     errorStatus: keyof types.ChangePasswordErrors;
   };
+  changeEmail: {
+    method: 'PUT';
+    data: types.ChangeEmailData;
+    response: types.ChangeEmailResponse;
+    successExample: 'success';
+    errorStatus: keyof types.ChangeEmailErrors;
+  };
+  requestEmailVerification: {
+    method: 'POST';
+    data: types.RequestEmailVerificationData;
+    response: types.RequestEmailVerificationResponse;
+    successExample: 'success';
+    errorStatus: keyof types.RequestEmailVerificationErrors;
+  };
   downloadAccountData: {
     method: 'GET';
     data: types.DownloadAccountDataData;
@@ -94,6 +108,27 @@ export interface OperationTypes {
     response: types.LogoutResponse;
     successExample: 'success';
     errorStatus: keyof types.LogoutErrors;
+  };
+  requestPasswordReset: {
+    method: 'POST';
+    data: types.RequestPasswordResetData;
+    response: types.RequestPasswordResetResponse;
+    successExample: 'success';
+    errorStatus: keyof types.RequestPasswordResetErrors;
+  };
+  resetPassword: {
+    method: 'PUT';
+    data: types.ResetPasswordData;
+    response: types.ResetPasswordResponse;
+    successExample: 'success';
+    errorStatus: keyof types.ResetPasswordErrors;
+  };
+  verifyEmail: {
+    method: 'PUT';
+    data: types.VerifyEmailData;
+    response: types.VerifyEmailResponse;
+    successExample: 'success';
+    errorStatus: keyof types.VerifyEmailErrors;
   };
   listSessions: {
     method: 'GET';
@@ -150,6 +185,13 @@ export interface OperationTypes {
     response: types.SendMessageResponse;
     successExample: 'success';
     errorStatus: keyof types.SendMessageErrors;
+  };
+  getServer: {
+    method: 'GET';
+    data: types.GetServerData;
+    response: types.GetServerResponse;
+    successExample: 'success';
+    errorStatus: keyof types.GetServerErrors;
   };
   searchSpacesByTag: {
     method: 'GET';
@@ -933,97 +975,22 @@ const problem28: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Bad Request",
     "status": 400,
-    "detail": "The request is invalid: password must have at least 8 characters.",
+    "detail": "The request is invalid: email must be an email address.",
     "code": "invalid_request",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": [
       {
         "in": "body",
-        "pointer": "/password",
+        "pointer": "/email",
         "name": null,
-        "code": "too_short",
-        "message": "must have at least 8 characters"
+        "code": "malformed",
+        "message": "must be an email address"
       }
     ]
   }
 };
 
 const problem29: ResponseExample<types.Problem> = {
-  "status": 400,
-  "headers": {
-    "Content-Type": "application/problem+json",
-    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
-  },
-  "body": {
-    "type": "about:blank",
-    "title": "Bad Request",
-    "status": 400,
-    "detail": "A password has 8 to 256 characters of any kind except NUL, in well-formed Unicode.",
-    "code": "password_invalid",
-    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-    "errors": [
-      {
-        "in": "body",
-        "pointer": "/password",
-        "name": null,
-        "code": "wrong_length",
-        "message": "must have 8 to 256 characters"
-      }
-    ]
-  }
-};
-
-const problem30: ResponseExample<types.Problem> = {
-  "status": 400,
-  "headers": {
-    "Content-Type": "application/problem+json",
-    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
-  },
-  "body": {
-    "type": "about:blank",
-    "title": "Bad Request",
-    "status": 400,
-    "detail": "This is one of the 3,000 most common passwords, ignoring case. Choose one that is harder to guess.",
-    "code": "password_too_common",
-    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-    "errors": [
-      {
-        "in": "body",
-        "pointer": "/password",
-        "name": null,
-        "code": "password_too_common",
-        "message": "is one of the most common passwords"
-      }
-    ]
-  }
-};
-
-const problem31: ResponseExample<types.Problem> = {
-  "status": 400,
-  "headers": {
-    "Content-Type": "application/problem+json",
-    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
-  },
-  "body": {
-    "type": "about:blank",
-    "title": "Bad Request",
-    "status": 400,
-    "detail": "The password is your username or email address, or the part of it before the @. Choose another.",
-    "code": "password_names_you",
-    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-    "errors": [
-      {
-        "in": "body",
-        "pointer": "/password",
-        "name": null,
-        "code": "password_names_you",
-        "message": "must not be your username or email address"
-      }
-    ]
-  }
-};
-
-const problem32: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1036,14 +1003,14 @@ const problem32: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
-    "detail": "This server does not accept registrations. Ask its operator for an account.",
-    "code": "registration_closed",
+    "detail": "This server sends no mail. Ask its operator.",
+    "code": "mail_disabled",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
   }
 };
 
-const problem33: ResponseExample<types.Problem> = {
+const problem30: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1071,7 +1038,144 @@ const problem33: ResponseExample<types.Problem> = {
   }
 };
 
+const problem31: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This server sends no mail. Ask its operator.",
+    "code": "mail_disabled",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem32: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "The request is invalid: password must have at least 8 characters.",
+    "code": "invalid_request",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/password",
+        "name": null,
+        "code": "too_short",
+        "message": "must have at least 8 characters"
+      }
+    ]
+  }
+};
+
+const problem33: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "A password has 8 to 256 characters of any kind except NUL, in well-formed Unicode.",
+    "code": "password_invalid",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/password",
+        "name": null,
+        "code": "wrong_length",
+        "message": "must have 8 to 256 characters"
+      }
+    ]
+  }
+};
+
 const problem34: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "This is one of the 3,000 most common passwords, ignoring case. Choose one that is harder to guess.",
+    "code": "password_too_common",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/password",
+        "name": null,
+        "code": "password_too_common",
+        "message": "is one of the most common passwords"
+      }
+    ]
+  }
+};
+
+const problem35: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "The password is your username or email address, or the part of it before the @. Choose another.",
+    "code": "password_names_you",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/password",
+        "name": null,
+        "code": "password_names_you",
+        "message": "must not be your username or email address"
+      }
+    ]
+  }
+};
+
+const problem36: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This server does not accept registrations. Ask its operator for an account.",
+    "code": "registration_closed",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem37: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1096,7 +1200,7 @@ const problem34: ResponseExample<types.Problem> = {
   }
 };
 
-const problem35: ResponseExample<types.Problem> = {
+const problem38: ResponseExample<types.Problem> = {
   "status": 401,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1117,7 +1221,7 @@ const problem35: ResponseExample<types.Problem> = {
   }
 };
 
-const problem36: ResponseExample<types.Problem> = {
+const problem39: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1137,7 +1241,7 @@ const problem36: ResponseExample<types.Problem> = {
   }
 };
 
-const problem37: ResponseExample<types.Problem> = {
+const problem40: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1162,7 +1266,74 @@ const problem37: ResponseExample<types.Problem> = {
   }
 };
 
-const problem38: ResponseExample<types.Problem> = {
+const problem41: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "The link is unknown, has been used or has expired. Request another one.",
+    "code": "invalid_token",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/token",
+        "name": null,
+        "code": "invalid_token",
+        "message": "is unknown, used or expired"
+      }
+    ]
+  }
+};
+
+const problem42: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "The request is invalid: token is missing.",
+    "code": "invalid_request",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/token",
+        "name": null,
+        "code": "missing",
+        "message": "is missing"
+      }
+    ]
+  }
+};
+
+const problem43: ResponseExample<types.Problem> = {
+  "status": 409,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Conflict",
+    "status": 409,
+    "detail": "Another account has taken this email address meanwhile. Nothing was changed.",
+    "code": "email_taken",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem44: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1187,7 +1358,7 @@ const problem38: ResponseExample<types.Problem> = {
   }
 };
 
-const problem39: ResponseExample<types.Problem> = {
+const problem45: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1204,7 +1375,7 @@ const problem39: ResponseExample<types.Problem> = {
   }
 };
 
-const problem40: ResponseExample<types.Problem> = {
+const problem46: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1221,7 +1392,7 @@ const problem40: ResponseExample<types.Problem> = {
   }
 };
 
-const problem41: ResponseExample<types.Problem> = {
+const problem47: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1238,7 +1409,7 @@ const problem41: ResponseExample<types.Problem> = {
   }
 };
 
-const problem42: ResponseExample<types.Problem> = {
+const problem48: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1263,7 +1434,7 @@ const problem42: ResponseExample<types.Problem> = {
   }
 };
 
-const problem43: ResponseExample<types.Problem> = {
+const problem49: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1280,7 +1451,7 @@ const problem43: ResponseExample<types.Problem> = {
   }
 };
 
-const problem44: ResponseExample<types.Problem> = {
+const problem50: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1305,7 +1476,7 @@ const problem44: ResponseExample<types.Problem> = {
   }
 };
 
-const problem45: ResponseExample<types.Problem> = {
+const problem51: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1322,7 +1493,7 @@ const problem45: ResponseExample<types.Problem> = {
   }
 };
 
-const problem46: ResponseExample<types.Problem> = {
+const problem52: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1339,7 +1510,7 @@ const problem46: ResponseExample<types.Problem> = {
   }
 };
 
-const problem47: ResponseExample<types.Problem> = {
+const problem53: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1356,7 +1527,7 @@ const problem47: ResponseExample<types.Problem> = {
   }
 };
 
-const problem48: ResponseExample<types.Problem> = {
+const problem54: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1381,7 +1552,7 @@ const problem48: ResponseExample<types.Problem> = {
   }
 };
 
-const problem49: ResponseExample<types.Problem> = {
+const problem55: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1398,7 +1569,7 @@ const problem49: ResponseExample<types.Problem> = {
   }
 };
 
-const problem50: ResponseExample<types.Problem> = {
+const problem56: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1423,7 +1594,7 @@ const problem50: ResponseExample<types.Problem> = {
   }
 };
 
-const problem51: ResponseExample<types.Problem> = {
+const problem57: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1448,7 +1619,7 @@ const problem51: ResponseExample<types.Problem> = {
   }
 };
 
-const problem52: ResponseExample<types.Problem> = {
+const problem58: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1473,7 +1644,7 @@ const problem52: ResponseExample<types.Problem> = {
   }
 };
 
-const problem53: ResponseExample<types.Problem> = {
+const problem59: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1490,7 +1661,7 @@ const problem53: ResponseExample<types.Problem> = {
   }
 };
 
-const problem54: ResponseExample<types.Problem> = {
+const problem60: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1507,7 +1678,7 @@ const problem54: ResponseExample<types.Problem> = {
   }
 };
 
-const problem55: ResponseExample<types.Problem> = {
+const problem61: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1524,7 +1695,7 @@ const problem55: ResponseExample<types.Problem> = {
   }
 };
 
-const problem56: ResponseExample<types.Problem> = {
+const problem62: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1541,7 +1712,7 @@ const problem56: ResponseExample<types.Problem> = {
   }
 };
 
-const problem57: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1566,7 +1737,7 @@ const problem57: ResponseExample<types.Problem> = {
   }
 };
 
-const problem58: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1583,7 +1754,7 @@ const problem58: ResponseExample<types.Problem> = {
   }
 };
 
-const problem59: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1608,7 +1779,7 @@ const problem59: ResponseExample<types.Problem> = {
   }
 };
 
-const problem60: ResponseExample<types.Problem> = {
+const problem66: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1625,7 +1796,7 @@ const problem60: ResponseExample<types.Problem> = {
   }
 };
 
-const problem61: ResponseExample<types.Problem> = {
+const problem67: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1642,7 +1813,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1667,7 +1838,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1684,7 +1855,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1709,7 +1880,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1726,7 +1897,7 @@ const problem65: ResponseExample<types.Problem> = {
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem72: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1743,7 +1914,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem73: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1768,7 +1939,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem74: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1785,7 +1956,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem75: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1810,7 +1981,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem76: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1827,7 +1998,7 @@ const problem70: ResponseExample<types.Problem> = {
   }
 };
 
-const problem71: ResponseExample<types.Problem> = {
+const problem77: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2207,6 +2378,66 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       unavailable: problem6,
     },
   },
+  changeEmail: {
+    method: 'PUT',
+    pathname: /\/api\/profile\/email$/,
+    successes: {
+      "success": {
+        "status": 202,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "message": "Open the link in the mail to ada@example.org to change your address."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem28,
+      unauthenticated: problem7,
+      current_password_incorrect: problem27,
+      mail_disabled: problem29,
+      request_timeout: problem10,
+      email_taken: problem30,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  requestEmailVerification: {
+    method: 'POST',
+    pathname: /\/api\/profile\/email-verification$/,
+    successes: {
+      "success": {
+        "status": 202,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "message": "If your address is not verified yet, a mail with a link is on its way."
+        }
+      }
+    },
+    problems: {
+      unauthenticated: problem7,
+      mail_disabled: problem31,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
   downloadAccountData: {
     method: 'GET',
     pathname: /\/api\/profile\/data$/,
@@ -2363,16 +2594,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem28,
+      invalid_request: problem32,
       username_invalid: problem9,
-      password_invalid: problem29,
-      password_too_common: problem30,
-      password_names_you: problem31,
-      registration_closed: problem32,
+      password_invalid: problem33,
+      password_too_common: problem34,
+      password_names_you: problem35,
+      registration_closed: problem36,
       request_timeout: problem10,
       username_taken: problem11,
       username_reserved: problem12,
-      email_taken: problem33,
+      email_taken: problem30,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -2403,9 +2634,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem34,
-      credentials_incorrect: problem35,
-      account_suspended: problem36,
+      invalid_request: problem37,
+      credentials_incorrect: problem38,
+      account_suspended: problem39,
       request_timeout: problem10,
       body_too_large: problem13,
       unsupported_media_type: problem14,
@@ -2431,8 +2662,94 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem37,
+      invalid_request: problem40,
       unauthenticated: problem7,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  requestPasswordReset: {
+    method: 'POST',
+    pathname: /\/api\/auth\/password-resets$/,
+    successes: {
+      "success": {
+        "status": 202,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "message": "If an account has this address, a mail with a link is on its way."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem28,
+      mail_disabled: problem31,
+      request_timeout: problem10,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  resetPassword: {
+    method: 'PUT',
+    pathname: /\/api\/auth\/password-resets$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "Your password has been changed. Sign in with it."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem23,
+      invalid_token: problem41,
+      password_invalid: problem24,
+      password_too_common: problem25,
+      password_names_you: problem26,
+      request_timeout: problem10,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  verifyEmail: {
+    method: 'PUT',
+    pathname: /\/api\/auth\/email-verifications$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "The address ada@example.com is verified."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem42,
+      invalid_token: problem41,
+      request_timeout: problem10,
+      email_taken: problem43,
+      body_too_large: problem13,
+      unsupported_media_type: problem14,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2665,15 +2982,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem38,
+      invalid_request: problem44,
       unauthenticated: problem7,
-      space_not_found: problem39,
+      space_not_found: problem45,
       request_timeout: problem10,
-      quota_exceeded: problem40,
-      idempotency_key_in_use: problem41,
+      quota_exceeded: problem46,
+      idempotency_key_in_use: problem47,
       body_too_large: problem13,
       unsupported_media_type: problem14,
-      idempotency_key_reused: problem42,
+      idempotency_key_reused: problem48,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2912,7 +3229,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      space_not_found: problem39,
+      space_not_found: problem45,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2976,8 +3293,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
+      not_space_creator: problem49,
+      space_not_found: problem45,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3089,7 +3406,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      space_not_found: problem39,
+      space_not_found: problem45,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3123,16 +3440,72 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem44,
+      invalid_request: problem50,
       unauthenticated: problem7,
-      not_a_participant: problem45,
-      space_not_found: problem39,
-      message_not_found: problem46,
+      not_a_participant: problem51,
+      space_not_found: problem45,
+      message_not_found: problem52,
       request_timeout: problem10,
-      idempotency_key_in_use: problem41,
+      idempotency_key_in_use: problem47,
       body_too_large: problem13,
       unsupported_media_type: problem14,
-      idempotency_key_reused: problem42,
+      idempotency_key_reused: problem48,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  getServer: {
+    method: 'GET',
+    pathname: /\/api\/server$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "name": "Spaces",
+          "version": "0.4.0",
+          "is_registration_open": true,
+          "sends_mail": true,
+          "terms_url": "https://spaces.example.org/terms",
+          "contact": "help@spaces.example.org",
+          "limits": {
+            "min_username_length": 2,
+            "max_username_length": 64,
+            "min_password_length": 8,
+            "max_password_length": 256,
+            "max_bio_length": 500,
+            "max_title_length": 120,
+            "max_description_length": 500,
+            "max_tags_per_space": 10,
+            "max_tag_length": 64,
+            "max_message_length": 2000,
+            "max_reason_length": 1000,
+            "max_avatar_bytes": 5242880
+          },
+          "quotas": {
+            "max_spaces": 1000,
+            "max_participations": 2000,
+            "max_tags": 5000,
+            "max_sessions": 100,
+            "spaces_per_hour": 100,
+            "spaces_per_day": 500,
+            "messages_per_hour": 1000,
+            "messages_per_day": 5000,
+            "changes_per_hour": 1000,
+            "changes_per_day": 5000
+          }
+        }
+      }
+    },
+    problems: {
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3243,7 +3616,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem1,
       invalid_cursor: problem2,
-      not_found: problem47,
+      not_found: problem53,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3266,9 +3639,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem48,
+      invalid_request: problem54,
       unauthenticated: problem7,
-      session_not_found: problem49,
+      session_not_found: problem55,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3383,9 +3756,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      space_not_found: problem39,
+      space_not_found: problem45,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3433,18 +3806,18 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem51,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
+      not_space_creator: problem49,
+      space_not_found: problem45,
       request_timeout: problem10,
-      space_cannot_become_public: problem52,
-      quota_exceeded: problem53,
-      idempotency_key_in_use: problem41,
-      precondition_failed: problem54,
+      space_cannot_become_public: problem58,
+      quota_exceeded: problem59,
+      idempotency_key_in_use: problem47,
+      precondition_failed: problem60,
       body_too_large: problem13,
       unsupported_media_type: problem14,
-      idempotency_key_reused: problem42,
+      idempotency_key_reused: problem48,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3467,10 +3840,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
+      not_space_creator: problem49,
+      space_not_found: problem45,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3517,13 +3890,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
-      space_is_public: problem55,
-      idempotency_key_in_use: problem41,
-      idempotency_key_reused: problem42,
+      not_space_creator: problem49,
+      space_not_found: problem45,
+      space_is_public: problem61,
+      idempotency_key_in_use: problem47,
+      idempotency_key_reused: problem48,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3589,9 +3962,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      participation_not_found: problem56,
+      participation_not_found: problem62,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3646,12 +4019,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem63,
       unauthenticated: problem7,
-      removed_from_space: problem58,
-      space_not_found: problem59,
+      removed_from_space: problem64,
+      space_not_found: problem65,
       request_timeout: problem10,
-      quota_exceeded: problem60,
+      quota_exceeded: problem66,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -3676,10 +4049,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      space_not_found: problem39,
-      creator_cannot_leave: problem61,
+      space_not_found: problem45,
+      creator_cannot_leave: problem67,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3741,11 +4114,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem62,
+      invalid_request: problem68,
       unauthenticated: problem7,
-      not_a_participant: problem63,
-      space_not_found: problem39,
-      message_not_found: problem46,
+      not_a_participant: problem69,
+      space_not_found: problem45,
+      message_not_found: problem52,
       request_timeout: problem10,
       body_too_large: problem13,
       unsupported_media_type: problem14,
@@ -3785,9 +4158,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem64,
+      invalid_request: problem70,
       unauthenticated: problem7,
-      message_not_found: problem46,
+      message_not_found: problem52,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3810,10 +4183,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem64,
+      invalid_request: problem70,
       unauthenticated: problem7,
-      not_message_author: problem65,
-      message_not_found: problem46,
+      not_message_author: problem71,
+      message_not_found: problem52,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3846,10 +4219,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem64,
+      invalid_request: problem70,
       unauthenticated: problem7,
-      own_message: problem66,
-      message_not_found: problem46,
+      own_message: problem72,
+      message_not_found: problem52,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3883,9 +4256,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem64,
+      invalid_request: problem70,
       unauthenticated: problem7,
-      message_not_found: problem46,
+      message_not_found: problem52,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3914,9 +4287,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem73,
       unauthenticated: problem7,
-      user_not_found: problem68,
+      user_not_found: problem74,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4004,7 +4377,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      user_not_found: problem68,
+      user_not_found: problem74,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4027,11 +4400,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem69,
+      invalid_request: problem75,
       unauthenticated: problem7,
-      space_not_found: problem39,
+      space_not_found: problem45,
       request_timeout: problem10,
-      too_many_reports: problem70,
+      too_many_reports: problem76,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -4056,11 +4429,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem69,
+      invalid_request: problem75,
       unauthenticated: problem7,
-      message_not_found: problem46,
+      message_not_found: problem52,
       request_timeout: problem10,
-      too_many_reports: problem70,
+      too_many_reports: problem76,
       body_too_large: problem13,
       unsupported_media_type: problem14,
       too_many_requests: problem3,
@@ -4090,12 +4463,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      not_space_creator: problem43,
-      participant_not_found: problem71,
-      space_not_found: problem39,
-      creator_cannot_leave: problem61,
+      not_space_creator: problem49,
+      participant_not_found: problem77,
+      space_not_found: problem45,
+      creator_cannot_leave: problem67,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4118,10 +4491,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      not_space_creator: problem43,
-      space_not_found: problem39,
+      not_space_creator: problem49,
+      space_not_found: problem45,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,

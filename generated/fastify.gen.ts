@@ -2,7 +2,7 @@
 
 import type { RouteHandler } from 'fastify';
 
-import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileErrors, GetProfileResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListTagsData, ListTagsErrors, ListTagsResponses, ListUserSpacesData, ListUserSpacesErrors, ListUserSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangeEmailData, ChangeEmailErrors, ChangeEmailResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DownloadAccountDataErrors, DownloadAccountDataResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileErrors, GetProfileResponses, GetServerErrors, GetServerResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListTagsData, ListTagsErrors, ListTagsResponses, ListUserSpacesData, ListUserSpacesErrors, ListUserSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, RequestEmailVerificationErrors, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type RouteHandlers = {
     searchSpaces: RouteHandler<{
@@ -40,6 +40,13 @@ export type RouteHandlers = {
         Body: ChangePasswordData['body'];
         Reply: ChangePasswordErrors & ChangePasswordResponses;
     }>;
+    changeEmail: RouteHandler<{
+        Body: ChangeEmailData['body'];
+        Reply: ChangeEmailErrors & ChangeEmailResponses;
+    }>;
+    requestEmailVerification: RouteHandler<{
+        Reply: RequestEmailVerificationErrors & RequestEmailVerificationResponses;
+    }>;
     downloadAccountData: RouteHandler<{
         Reply: DownloadAccountDataErrors & DownloadAccountDataResponses;
     }>;
@@ -57,6 +64,18 @@ export type RouteHandlers = {
     logout: RouteHandler<{
         Querystring?: LogoutData['query'];
         Reply: LogoutErrors & LogoutResponses;
+    }>;
+    requestPasswordReset: RouteHandler<{
+        Body: RequestPasswordResetData['body'];
+        Reply: RequestPasswordResetErrors & RequestPasswordResetResponses;
+    }>;
+    resetPassword: RouteHandler<{
+        Body: ResetPasswordData['body'];
+        Reply: ResetPasswordErrors & ResetPasswordResponses;
+    }>;
+    verifyEmail: RouteHandler<{
+        Body: VerifyEmailData['body'];
+        Reply: VerifyEmailErrors & VerifyEmailResponses;
     }>;
     listSessions: RouteHandler<{
         Querystring?: ListSessionsData['query'];
@@ -176,5 +195,8 @@ export type RouteHandlers = {
         Body: ReportMessageData['body'];
         Params: ReportMessageData['path'];
         Reply: ReportMessageErrors & ReportMessageResponses;
+    }>;
+    getServer: RouteHandler<{
+        Reply: GetServerErrors & GetServerResponses;
     }>;
 };

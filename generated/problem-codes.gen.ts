@@ -11,11 +11,13 @@ export const PROBLEM_STATUSES = {
   password_too_common: 400,
   password_names_you: 400,
   avatar_missing: 400,
+  invalid_token: 400,
   unauthenticated: 401,
   credentials_incorrect: 401,
   current_password_incorrect: 403,
   registration_closed: 403,
   account_suspended: 403,
+  mail_disabled: 403,
   not_space_creator: 403,
   not_message_author: 403,
   not_a_participant: 403,
@@ -76,6 +78,7 @@ export type InvalidValueCode =
   | 'forbidden_characters'
   | 'too_many_marks'
   | 'mixed_scripts'
+  | 'invalid_token'
   | 'mixed_directions'
   | 'ambiguous_signs'
   | 'conflicting'
@@ -180,6 +183,26 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  changeEmail:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'current_password_incorrect'
+    | 'mail_disabled'
+    | 'request_timeout'
+    | 'email_taken'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  requestEmailVerification:
+    | 'unauthenticated'
+    | 'mail_disabled'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   downloadAccountData:
     | 'unauthenticated'
     | 'too_many_requests'
@@ -222,6 +245,38 @@ export interface OperationProblemCodes {
   logout:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  requestPasswordReset:
+    | 'invalid_request'
+    | 'mail_disabled'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  resetPassword:
+    | 'invalid_request'
+    | 'invalid_token'
+    | 'password_invalid'
+    | 'password_too_common'
+    | 'password_names_you'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  verifyEmail:
+    | 'invalid_request'
+    | 'invalid_token'
+    | 'request_timeout'
+    | 'email_taken'
+    | 'body_too_large'
+    | 'unsupported_media_type'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
@@ -487,6 +542,11 @@ export interface OperationProblemCodes {
     | 'too_many_reports'
     | 'body_too_large'
     | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  getServer:
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

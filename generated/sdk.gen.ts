@@ -3,7 +3,7 @@
 import type { ApiError } from '../client/errors.ts';
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -182,6 +182,43 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
+ * Change the caller's email address
+ *
+ * Sends a link to the new address, and a notice to the present one. The address changes when the link is used, with
+ * `verifyEmail`. Until then, nothing changes. Another request replaces this one, and its link stops working.
+ *
+ * Returns 409 if the address belongs to another account. Returns 403 if `currentPassword` is wrong, or if the
+ * server sends no mail.
+ *
+ * Rate limit: as for `changePassword`. Also, 20 mails per account and 5 mails per email address per hour.
+ *
+ */
+export const changeEmail = <ThrowOnError extends boolean = false>(options: Options<ChangeEmailData, ThrowOnError>): RequestResult<ChangeEmailResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangeEmailResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/profile/email',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Send the verification mail again
+ *
+ * Sends a link to the caller's email address. `verifyEmail` with its token sets `is_verified`. If the address is
+ * already verified, no mail is sent. Registration sends the same mail.
+ *
+ * Rate limit: 5 requests per account per hour.
+ *
+ */
+export const requestEmailVerification = <ThrowOnError extends boolean = false>(options?: Options<RequestEmailVerificationData, ThrowOnError>): RequestResult<RequestEmailVerificationResponses, ApiError, ThrowOnError> => (options?.client ?? client).post<RequestEmailVerificationResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/profile/email-verification',
+    ...options
+});
+
+/**
  * Download the caller's data
  *
  * Returns everything that the service stores about the caller as one document, except the hashes of the
@@ -271,6 +308,64 @@ export const logout = <ThrowOnError extends boolean = false>(options?: Options<L
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/auth/logout',
     ...options
+});
+
+/**
+ * Request a link to choose a new password
+ *
+ * Sends a link to the email address if an account has it. The response and its time are the same for an unknown
+ * address. Use the token in the link with `resetPassword`, within an hour.
+ *
+ * Rate limit: 20 requests per client IP address and 5 mails per email address per hour.
+ *
+ */
+export const requestPasswordReset = <ThrowOnError extends boolean = false>(options: Options<RequestPasswordResetData, ThrowOnError>): RequestResult<RequestPasswordResetResponses, ApiError, ThrowOnError> => (options.client ?? client).post<RequestPasswordResetResponses, ApiError, ThrowOnError>({
+    url: '/api/auth/password-resets',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Choose a new password with the token of a mail
+ *
+ * Replaces the password of the account, ends all its sessions, and makes all other links to it stop working. The
+ * email address counts as verified, because its owner has read the mail. Afterwards, sign in with the new password.
+ *
+ * Unknown, used and expired tokens get the same error, `invalid_token`. A token whose new password is refused
+ * remains valid.
+ *
+ */
+export const resetPassword = <ThrowOnError extends boolean = false>(options: Options<ResetPasswordData, ThrowOnError>): RequestResult<ResetPasswordResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ResetPasswordResponses, ApiError, ThrowOnError>({
+    url: '/api/auth/password-resets',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Verify an email address with the token of a mail
+ *
+ * Sets `is_verified`. With the token of a changed address, also makes it the address of the account, and makes all
+ * other links to the account stop working. It needs no session, because people open links in any browser.
+ *
+ * A token expires two days after it was sent or used to change an address. Until then, it can be used again, as long as
+ * the account has the address. Unknown and expired tokens get `invalid_token`.
+ *
+ * Returns 409 if another account has taken the new address meanwhile.
+ *
+ */
+export const verifyEmail = <ThrowOnError extends boolean = false>(options: Options<VerifyEmailData, ThrowOnError>): RequestResult<VerifyEmailResponses, ApiError, ThrowOnError> => (options.client ?? client).put<VerifyEmailResponses, ApiError, ThrowOnError>({
+    url: '/api/auth/email-verifications',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -731,3 +826,12 @@ export const reportMessage = <ThrowOnError extends boolean = false>(options: Opt
         ...options.headers
     }
 });
+
+/**
+ * Describe this server
+ *
+ * Returns what a client should know before it offers something: whether registration is open, whether the server
+ * sends mail, and its limits.
+ *
+ */
+export const getServer = <ThrowOnError extends boolean = false>(options?: Options<GetServerData, ThrowOnError>): RequestResult<GetServerResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<GetServerResponses, ApiError, ThrowOnError>({ url: '/api/server', ...options });

@@ -679,6 +679,140 @@ export type Confirmation = {
 };
 
 /**
+ * What this server offers.
+ */
+export type Server = {
+    /**
+     * Name of the service, as in its mails
+     */
+    name: string;
+    /**
+     * Version of the service, see `info.version`
+     */
+    version: string;
+    /**
+     * Whether anyone can create an account
+     */
+    is_registration_open: boolean;
+    /**
+     * Whether the server sends mail. Otherwise, `requestPasswordReset`, `requestEmailVerification` and `changeEmail`
+     * return 403 with `mail_disabled`.
+     *
+     */
+    sends_mail: boolean;
+    /**
+     * URL of the terms of use
+     */
+    terms_url: string | null;
+    /**
+     * How to reach the operator, an email address or a URL
+     */
+    contact: string | null;
+    limits: Limits;
+    quotas: Quotas;
+};
+
+/**
+ * The bounds of values. Lengths are in Unicode code points unless stated otherwise.
+ */
+export type Limits = {
+    /**
+     * Minimum length of a username
+     */
+    min_username_length: number;
+    /**
+     * Maximum length of a username
+     */
+    max_username_length: number;
+    /**
+     * Minimum length of a new password
+     */
+    min_password_length: number;
+    /**
+     * Maximum length of a password
+     */
+    max_password_length: number;
+    /**
+     * Maximum length of a bio, in grapheme clusters
+     */
+    max_bio_length: number;
+    /**
+     * Maximum length of the title of a space
+     */
+    max_title_length: number;
+    /**
+     * Maximum length of the description of a space
+     */
+    max_description_length: number;
+    /**
+     * Maximum number of tags of a space
+     */
+    max_tags_per_space: number;
+    /**
+     * Maximum length of a tag
+     */
+    max_tag_length: number;
+    /**
+     * Maximum length of a message
+     */
+    max_message_length: number;
+    /**
+     * Maximum length of the reason of a report
+     */
+    max_reason_length: number;
+    /**
+     * Maximum size of the file of an avatar
+     */
+    max_avatar_bytes: number;
+};
+
+/**
+ * The quotas of each account.
+ */
+export type Quotas = {
+    /**
+     * Maximum number of spaces
+     */
+    max_spaces: number;
+    /**
+     * Maximum number of participations
+     */
+    max_participations: number;
+    /**
+     * Maximum number of tags on the spaces of the account
+     */
+    max_tags: number;
+    /**
+     * Number of sessions. Starting another one ends the least recently used one.
+     */
+    max_sessions: number;
+    /**
+     * Maximum number of spaces created or updated per hour. `null` for no limit.
+     */
+    spaces_per_hour: number | null;
+    /**
+     * Maximum number of spaces created or updated per day. `null` for no limit.
+     */
+    spaces_per_day: number | null;
+    /**
+     * Maximum number of messages per hour. `null` for no limit.
+     */
+    messages_per_hour: number | null;
+    /**
+     * Maximum number of messages per day. `null` for no limit.
+     */
+    messages_per_day: number | null;
+    /**
+     * Maximum number of changes per hour. `null` for no limit.
+     */
+    changes_per_hour: number | null;
+    /**
+     * Maximum number of changes per day. `null` for no limit.
+     */
+    changes_per_day: number | null;
+};
+
+/**
  * The avatar after a change.
  */
 export type Picture = {
@@ -721,6 +855,41 @@ export type PictureChange = {
 export type PasswordChange = {
     currentPassword: Password;
     newPassword: NewPassword;
+};
+
+/**
+ * The `token` in the link of a mail. An opaque value.
+ */
+export type MailToken = string;
+
+/**
+ * A new email address, and the current password.
+ */
+export type EmailChange = {
+    email: Email;
+    currentPassword: Password;
+};
+
+/**
+ * The email address of an account.
+ */
+export type PasswordResetRequest = {
+    email: Email;
+};
+
+/**
+ * The token of a mail, and a new password.
+ */
+export type PasswordReset = {
+    token: MailToken;
+    newPassword: NewPassword;
+};
+
+/**
+ * The token of a mail.
+ */
+export type EmailVerification = {
+    token: MailToken;
 };
 
 /**
@@ -925,7 +1094,7 @@ export type InvalidValue = {
      * that cannot be combined with another one, or that needs another one.
      *
      */
-    code: 'missing' | 'unknown_field' | 'unknown_value' | 'wrong_type' | 'wrong_length' | 'too_short' | 'too_long' | 'too_few' | 'too_many' | 'too_small' | 'too_large' | 'malformed' | 'blank' | 'forbidden_characters' | 'too_many_marks' | 'mixed_scripts' | 'mixed_directions' | 'ambiguous_signs' | 'conflicting' | 'invalid_cursor' | 'username_taken' | 'username_reserved' | 'email_taken' | 'password_too_common' | 'password_names_you' | 'current_password_incorrect' | 'avatar_missing' | 'avatar_too_large' | 'avatar_type_unsupported' | 'avatar_undecodable' | 'space_not_found' | 'space_cannot_become_public' | 'idempotency_key_reused' | (string & {});
+    code: 'missing' | 'unknown_field' | 'unknown_value' | 'wrong_type' | 'wrong_length' | 'too_short' | 'too_long' | 'too_few' | 'too_many' | 'too_small' | 'too_large' | 'malformed' | 'blank' | 'forbidden_characters' | 'too_many_marks' | 'mixed_scripts' | 'invalid_token' | 'mixed_directions' | 'ambiguous_signs' | 'conflicting' | 'invalid_cursor' | 'username_taken' | 'username_reserved' | 'email_taken' | 'password_too_common' | 'password_names_you' | 'current_password_incorrect' | 'avatar_missing' | 'avatar_too_large' | 'avatar_type_unsupported' | 'avatar_undecodable' | 'space_not_found' | 'space_cannot_become_public' | 'idempotency_key_reused' | (string & {});
     /**
      * What is wrong with the value, to show to people. In English; translate `code`.
      */
@@ -1488,6 +1657,116 @@ export type ChangePasswordResponses = {
 
 export type ChangePasswordResponse = ChangePasswordResponses[keyof ChangePasswordResponses];
 
+export type ChangeEmailData = {
+    body: EmailChange;
+    path?: never | undefined;
+    query?: never | undefined;
+    url: '/api/profile/email';
+};
+
+export type ChangeEmailErrors = {
+    /**
+     * The email address is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The current password is wrong, or the server sends no mail.
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The email address belongs to another account.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ChangeEmailError = ChangeEmailErrors[keyof ChangeEmailErrors];
+
+export type ChangeEmailResponses = {
+    /**
+     * A link will be sent to the new address.
+     */
+    202: Confirmation;
+};
+
+export type ChangeEmailResponse = ChangeEmailResponses[keyof ChangeEmailResponses];
+
+export type RequestEmailVerificationData = {
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: never | undefined;
+    url: '/api/profile/email-verification';
+};
+
+export type RequestEmailVerificationErrors = {
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The server sends no mail.
+     */
+    403: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type RequestEmailVerificationError = RequestEmailVerificationErrors[keyof RequestEmailVerificationErrors];
+
+export type RequestEmailVerificationResponses = {
+    /**
+     * A link will be sent, unless the address is already verified.
+     */
+    202: Confirmation;
+};
+
+export type RequestEmailVerificationResponse = RequestEmailVerificationResponses[keyof RequestEmailVerificationResponses];
+
 export type DownloadAccountDataData = {
     body?: never | undefined;
     path?: never | undefined;
@@ -1733,6 +2012,165 @@ export type LogoutResponses = {
 };
 
 export type LogoutResponse = LogoutResponses[keyof LogoutResponses];
+
+export type RequestPasswordResetData = {
+    body: PasswordResetRequest;
+    path?: never | undefined;
+    query?: never | undefined;
+    url: '/api/auth/password-resets';
+};
+
+export type RequestPasswordResetErrors = {
+    /**
+     * The email address is malformed.
+     */
+    400: Problem;
+    /**
+     * The server sends no mail.
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type RequestPasswordResetError = RequestPasswordResetErrors[keyof RequestPasswordResetErrors];
+
+export type RequestPasswordResetResponses = {
+    /**
+     * A link will be sent if an account has this email address.
+     */
+    202: Confirmation;
+};
+
+export type RequestPasswordResetResponse = RequestPasswordResetResponses[keyof RequestPasswordResetResponses];
+
+export type ResetPasswordData = {
+    body: PasswordReset;
+    path?: never | undefined;
+    query?: never | undefined;
+    url: '/api/auth/password-resets';
+};
+
+export type ResetPasswordErrors = {
+    /**
+     * The token is invalid, or the new password breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ResetPasswordError = ResetPasswordErrors[keyof ResetPasswordErrors];
+
+export type ResetPasswordResponses = {
+    /**
+     * The password has been changed.
+     */
+    200: Confirmation;
+};
+
+export type ResetPasswordResponse = ResetPasswordResponses[keyof ResetPasswordResponses];
+
+export type VerifyEmailData = {
+    body: EmailVerification;
+    path?: never | undefined;
+    query?: never | undefined;
+    url: '/api/auth/email-verifications';
+};
+
+export type VerifyEmailErrors = {
+    /**
+     * The request is malformed, or the token is unknown or expired.
+     */
+    400: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * Another account has taken the new address meanwhile.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type VerifyEmailError = VerifyEmailErrors[keyof VerifyEmailErrors];
+
+export type VerifyEmailResponses = {
+    /**
+     * The address is verified.
+     */
+    200: Confirmation;
+};
+
+export type VerifyEmailResponse = VerifyEmailResponses[keyof VerifyEmailResponses];
 
 export type ListSessionsData = {
     body?: never | undefined;
@@ -3497,3 +3935,40 @@ export type ReportMessageResponses = {
 };
 
 export type ReportMessageResponse = ReportMessageResponses[keyof ReportMessageResponses];
+
+export type GetServerData = {
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: never | undefined;
+    url: '/api/server';
+};
+
+export type GetServerErrors = {
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type GetServerError = GetServerErrors[keyof GetServerErrors];
+
+export type GetServerResponses = {
+    /**
+     * The server.
+     */
+    200: Server;
+};
+
+export type GetServerResponse = GetServerResponses[keyof GetServerResponses];

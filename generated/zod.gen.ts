@@ -325,6 +325,54 @@ export const zConfirmation = z.object({
 });
 
 /**
+ * The bounds of values. Lengths are in Unicode code points unless stated otherwise.
+ */
+export const zLimits = z.object({
+    min_username_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_username_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    min_password_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_password_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_bio_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_title_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_description_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_tags_per_space: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_tag_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_message_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_reason_length: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_avatar_bytes: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991')
+});
+
+/**
+ * The quotas of each account.
+ */
+export const zQuotas = z.object({
+    max_spaces: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_participations: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_tags: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_sessions: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    spaces_per_hour: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
+    spaces_per_day: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
+    messages_per_hour: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
+    messages_per_day: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
+    changes_per_hour: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
+    changes_per_day: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable()
+});
+
+/**
+ * What this server offers.
+ */
+export const zServer = z.object({
+    name: z.string(),
+    version: z.string(),
+    is_registration_open: z.boolean(),
+    sends_mail: z.boolean(),
+    terms_url: z.string().nullable(),
+    contact: z.string().nullable(),
+    limits: zLimits,
+    quotas: zQuotas
+});
+
+/**
  * The avatar after a change.
  */
 export const zPicture = z.object({
@@ -343,6 +391,18 @@ export const zBioChange = z.object({
  */
 export const zPictureChange = z.object({
     avatar: z.instanceof(Blob)
+});
+
+/**
+ * The `token` in the link of a mail. An opaque value.
+ */
+export const zMailToken = z.string().min(1, 'must have at least 1 character').max(128, 'must have at most 128 characters').regex(/^[A-Za-z0-9_-]+$/, 'must contain only letters from A to Z, digits, - and _');
+
+/**
+ * The token of a mail.
+ */
+export const zEmailVerification = z.object({
+    token: zMailToken
 });
 
 /**
@@ -400,6 +460,13 @@ export const zUsernameChange = z.object({
 export const zEmail = z.string().max(254, 'must have at most 254 characters').regex(/^[a-zA-Z0-9.!#$%&'*+\/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/, 'must be an email address');
 
 /**
+ * The email address of an account.
+ */
+export const zPasswordResetRequest = z.object({
+    email: zEmail
+});
+
+/**
  * 8 to 256 code points. Capitals, digits and symbols are optional. Must not be one of the 3,000 most
  * common passwords. Must not be the account's username, its email address or the part of the email
  * address before the `@`. These comparisons ignore case. Normalised to NFC before it is checked and
@@ -407,6 +474,14 @@ export const zEmail = z.string().max(254, 'must have at most 254 characters').re
  *
  */
 export const zNewPassword = z.string().min(8, 'must have at least 8 characters').max(256, 'must have at most 256 characters').regex(/^[^\x00]+$/, 'is blank or has characters that are not accepted');
+
+/**
+ * The token of a mail, and a new password.
+ */
+export const zPasswordReset = z.object({
+    token: zMailToken,
+    newPassword: zNewPassword
+});
 
 /**
  * The current password of the account
@@ -419,6 +494,14 @@ export const zPassword = z.string().min(1, 'must have at least 1 character').max
 export const zPasswordChange = z.object({
     currentPassword: zPassword,
     newPassword: zNewPassword
+});
+
+/**
+ * A new email address, and the current password.
+ */
+export const zEmailChange = z.object({
+    email: zEmail,
+    currentPassword: zPassword
 });
 
 /**
@@ -642,6 +725,18 @@ export const zChangePasswordBody = zPasswordChange;
  */
 export const zChangePasswordResponse = zConfirmation;
 
+export const zChangeEmailBody = zEmailChange;
+
+/**
+ * A link will be sent to the new address.
+ */
+export const zChangeEmailResponse = zConfirmation;
+
+/**
+ * A link will be sent, unless the address is already verified.
+ */
+export const zRequestEmailVerificationResponse = zConfirmation;
+
 /**
  * The data of the account.
  */
@@ -674,6 +769,27 @@ export const zLogoutQuery = z.object({
  * The session has ended.
  */
 export const zLogoutResponse = zConfirmation;
+
+export const zRequestPasswordResetBody = zPasswordResetRequest;
+
+/**
+ * A link will be sent if an account has this email address.
+ */
+export const zRequestPasswordResetResponse = zConfirmation;
+
+export const zResetPasswordBody = zPasswordReset;
+
+/**
+ * The password has been changed.
+ */
+export const zResetPasswordResponse = zConfirmation;
+
+export const zVerifyEmailBody = zEmailVerification;
+
+/**
+ * The address is verified.
+ */
+export const zVerifyEmailResponse = zConfirmation;
 
 export const zListSessionsQuery = z.object({
     limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
@@ -967,3 +1083,8 @@ export const zReportMessagePath = z.object({
  * The report stays open until the operator closes it, or until the reported space or message is deleted.
  */
 export const zReportMessageResponse = zConfirmation;
+
+/**
+ * The server.
+ */
+export const zGetServerResponse = zServer;

@@ -26,6 +26,14 @@ export interface Config {
   corsOrigins: '*' | string[];
   /** Whether anyone can create an account. */
   isRegistrationOpen: boolean;
+  /** The name of the service, for people. */
+  siteName: string;
+  /** URL of the terms of use. */
+  termsUrl: string | null;
+  /** How people reach the operator: an email address or a URL. */
+  contact: string | null;
+  /** Null if the server sends no mail. */
+  mail: MailSettings | null;
   quotas: Quotas;
   /** Maximum number of public reads per minute and client. Null for no limit. */
   publicRateLimit: number | null;
@@ -35,6 +43,17 @@ export interface Config {
   instance: string;
   logLevel: (typeof LOG_LEVELS)[number];
   sessions: SessionLifetimes;
+}
+
+export interface MailSettings {
+  /** URL of the SMTP server, with its credentials. */
+  url: string;
+  /** Address of the sender. */
+  from: string;
+  /** Base URL of the front end that links lead to, without a trailing slash. */
+  webUrl: string;
+  /** Folder with texts that replace or translate those of the service. */
+  templatesFolder: string | null;
 }
 
 /** A bucket of an S3-compatible storage. */
@@ -129,6 +148,10 @@ export function readConfig(env: Environment): Config {
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
     isRegistrationOpen: oneOf('REGISTRATION', ['open', 'closed'], 'open') === 'open',
+    siteName: text('SITE_NAME', 'Spaces'),
+    termsUrl: text('TERMS_URL', '') === '' ? null : url('TERMS_URL', ''),
+    contact: text('CONTACT', '') || null,
+    mail: readMailSettings(env),
     quotas: readQuotas(env, hasRateLimits),
     publicRateLimit: hasRateLimits ? publicRateLimit : null,
     metricsToken: text('METRICS_TOKEN', '') || null,
@@ -150,6 +173,30 @@ function readDatabaseUrl(env: Environment, name: string): string | null {
     withoutPassword(value),
     'must be empty or a URL such as postgres://user:password@db.example.org/spaces',
   );
+}
+
+function readMailSettings(env: Environment): MailSettings | null {
+  const { text, url } = parsersFor(env);
+  const names = ['MAIL_FROM', 'WEB_URL', 'MAIL_TEMPLATES'] as const;
+  const [from, webUrl, templates] = names.map((name) => text(name, ''));
+  const server = text('MAIL_URL', '');
+  if (server === '') return null;
+  if (!/^smtps?:$/.test(protocolOf(server)) || new URL(server).hostname === '') {
+    throw new ConfigError(
+      'MAIL_URL',
+      withoutPassword(server),
+      'must be empty or a URL such as smtps://user:password@mail.example.org',
+    );
+  }
+  if (!/^[^\s@<>"]+@[^\s@<>"]+$/.test(from ?? '')) {
+    throw new ConfigError('MAIL_FROM', from ?? '', 'must be the email address of the sender');
+  }
+  return {
+    url: server,
+    from: from ?? '',
+    webUrl: url('WEB_URL', webUrl ?? ''),
+    templatesFolder: templates ? resolve(templates) : null,
+  };
 }
 
 function readAvatarBucket(env: Environment): BucketLocation | null {

@@ -8,6 +8,7 @@ import type { OpenOptions } from './database/kind.ts';
 import { openDatabase } from './database/open.ts';
 import { readCursorKey, readRateLimitKey } from './database/secrets.ts';
 import { type Housekeeping, startHousekeeping } from './housekeeping.ts';
+import { type Mailer, type MailOverrides, openMailer } from './mailer.ts';
 import { type Followers, openFollowers } from './messages/followers.ts';
 import { type Metrics, openMetrics } from './metrics/registry.ts';
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts';
@@ -34,6 +35,7 @@ export interface Context extends AsyncDisposable {
   rateLimits: RateLimits;
   metrics: Metrics;
   housekeeping: Housekeeping;
+  mailer: Mailer;
   outageLog: OutageLog;
   search: SearchState;
   followers: Followers;
@@ -51,7 +53,7 @@ type ProcessOptions = Pick<OpenOptions, 'runsMaintenance' | 'stopDeadline'>;
 export async function openContext(
   config: Config,
   log: FastifyBaseLogger,
-  options: ProcessOptions = {},
+  { mail, ...options }: ProcessOptions & { mail?: MailOverrides } = {},
 ): Promise<Context> {
   // Closes the opened resources if a later one fails to open.
   await using opened = new AsyncDisposableStack();
@@ -73,6 +75,10 @@ export async function openContext(
     startHousekeeping({ config, log, engine, avatars, rateLimits, outageLog }),
     (started) => started.stop(),
   );
+  const mailer = opened.adopt(
+    openMailer(config, engine, { log, outageLog, overrides: mail }),
+    (started) => started.stop(),
+  );
   const followers = opened.adopt(
     openFollowers({ engine, avatars }, (error) => {
       if (engine.isUnavailable(error)) outageLog.report('database', error);
@@ -91,6 +97,7 @@ export async function openContext(
     rateLimits,
     metrics,
     housekeeping,
+    mailer,
     outageLog,
     search: openSearchState(),
     followers,

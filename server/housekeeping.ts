@@ -7,6 +7,7 @@ import { removeUnusedAvatars } from './avatars/unused-avatars.ts';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { OperatorError } from './errors.ts';
+import { deleteExpiredLinks } from './mail/links.ts';
 import { deleteExpiredChanges } from './messages/message-order.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 import type { OutageLog } from './system/outage-log.ts';
@@ -19,7 +20,7 @@ const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
  * Its functions never reject: failures are logged, and the work is retried at the next run.
  */
 export interface Housekeeping {
-  /** Removes discarded and unused avatars, and expired sessions, message changes, idempotency keys and counters. */
+  /** Removes discarded and unused avatars, and expired sessions, message changes, idempotency keys, links and counters. */
   run(): Promise<void>;
   /** Removes the files of discarded avatars. */
   removeDiscardedAvatars(): Promise<void>;
@@ -90,6 +91,7 @@ export function startHousekeeping({
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(() => deleteExpiredChanges(engine.db));
       await attempt(() => deleteExpiredKeys(engine));
+      await attempt(() => deleteExpiredLinks(engine.db));
       await attempt(() => rateLimits.deleteExpired());
     });
     await Promise.all([pendingWork, scanForUnusedAvatars()]);

@@ -115,6 +115,18 @@ export const changes: Record<string, Change> = {
   }),
   'changePassword 403': wrongPassword,
   'changePassword 429': (world) => ({ ...asOther(world), ...wrongPassword() }),
+  'changeEmail 202': async ({ register }) => {
+    const { token, password } = await register();
+    return { token, fields: { ...unknownAddress().fields, currentPassword: password } };
+  },
+  'changeEmail 403': wrongPassword,
+  'changeEmail 409': ({ creator, other }) => ({
+    fields: { email: other.email, currentPassword: creator.password },
+  }),
+  'changeEmail 429': (world) => ({ ...asOther(world), ...wrongPassword() }),
+  'requestEmailVerification 202': asTemporary,
+  'requestEmailVerification 403': asTemporary,
+  'requestEmailVerification 429': asOther,
   'deleteAccount 200': asTemporary,
 
   'register 201': newRegistration,
@@ -129,6 +141,27 @@ export const changes: Record<string, Change> = {
   'login 403': ({ creator: { email, password } }) => ({ fields: { email, password } }),
   'login 401': unknownAddress,
   'login 429': unknownAddress,
+  'requestPasswordReset 202': unknownAddress,
+  'requestPasswordReset 403': unknownAddress,
+  'requestPasswordReset 429': unknownAddress,
+  'resetPassword 200': async ({ register, client, receiveToken }) => {
+    const { email } = await register();
+    await dataOf(api.requestPasswordReset({ client: client(), body: { email } }));
+    return { fields: { token: await receiveToken?.(email, 'reset-password') } };
+  },
+  'verifyEmail 200': async ({ register, receiveToken }) => {
+    const { email } = await register();
+    return { fields: { token: await receiveToken?.(email, 'verify-email') } };
+  },
+  'verifyEmail 409': async ({ register, newRegistration, client, receiveToken }) => {
+    const { token, password } = await register();
+    const body = newRegistration();
+    const change = { email: body.email, currentPassword: password };
+    await dataOf(api.changeEmail({ client: client(token), body: change }));
+    const link = await receiveToken?.(body.email, 'verify-email');
+    await dataOf(api.register({ client: client(), body }));
+    return { fields: { token: link } };
+  },
   'logout 200': inNewSession,
   'logout 400': () => ({ parameters: { everywhere: 'perhaps' } }),
   'endSession 200': ofNewSession,

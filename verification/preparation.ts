@@ -11,6 +11,27 @@ const MAX_REQUESTS_TO_LIMIT = 200;
 /** Responses that depend on a decision of the operator. */
 const DECIDED_BY_OPERATOR = ['login 403', 'register 403'];
 
+/** Responses of a server that sends mail. */
+const NEEDS_MAIL = [
+  'changeEmail 202',
+  'changeEmail 403',
+  'changeEmail 409',
+  'changeEmail 429',
+  'requestEmailVerification 202',
+  'requestEmailVerification 429',
+  'requestPasswordReset 202',
+  'requestPasswordReset 429',
+];
+
+/** Responses of a server that sends no mail. */
+const NEEDS_NO_MAIL = ['requestEmailVerification 403', 'requestPasswordReset 403'];
+
+/** Responses to the token of a mail. */
+const NEEDS_TOKEN = ['resetPassword 200', 'verifyEmail 200', 'verifyEmail 409'];
+
+/** Errors of operations that use neither the database nor the avatar storage. */
+const NEVER_FAILS = ['getServer 500', 'getServer 503'];
+
 /** Responses that only a server with low quotas returns. */
 const EXCEEDS_QUOTA = ['createSpace 409', 'joinSpace 409'];
 
@@ -44,7 +65,7 @@ export function prepareWith(
       onSkip(response, reason);
     };
     const special = specialWorlds[id] ?? specialWorlds[status];
-    const obstacle = findObstacle(response, special !== undefined);
+    const obstacle = findObstacle(response, special ?? world, special !== undefined);
     if (obstacle !== undefined) return skip(obstacle);
 
     // By default, Dredd only checks the property names of the example.
@@ -67,9 +88,18 @@ export function prepareWith(
  * Returns why no request can provoke a response; undefined if one can.
  * @param isSpecial whether a server or account is prepared for this response
  */
-function findObstacle(response: DeclaredResponse, isSpecial: boolean): string | undefined {
+function findObstacle(
+  response: DeclaredResponse,
+  world: World,
+  isSpecial: boolean,
+): string | undefined {
   const { id, status } = response;
   if (status === '408') return 'Dredd cannot send a request slowly';
+  if (NEVER_FAILS.includes(id)) return 'a request cannot make a working server fail';
+  if (NEEDS_MAIL.includes(id) && !world.sendsMail) return 'the server sends no mail';
+  if (NEEDS_NO_MAIL.includes(id) && world.sendsMail) return 'the server sends mail';
+  if (NEEDS_TOKEN.includes(id) && !world.receiveToken)
+    return 'only the recipient of a mail has a token';
   if (isSpecial) return undefined;
   if (DECIDED_BY_OPERATOR.includes(id)) {
     return 'only the operator can suspend an account or close registration';
@@ -161,7 +191,8 @@ function valuesFor({ operation, status }: DeclaredResponse, world: World): Recor
 
 /** Returns whether all callers with the same IP address share the operation's rate limit. */
 function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredResponse): boolean {
-  return isPublicRead || operationId === 'register';
+  const shared = ['register', 'requestPasswordReset'];
+  return isPublicRead || shared.includes(operationId);
 }
 
 /**

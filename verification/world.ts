@@ -47,6 +47,10 @@ export interface World {
   participant: Account;
   /** A user whom `creator` has removed from `space`. */
   removed: Account;
+  /** Whether the server sends mail. */
+  sendsMail: boolean;
+  /** Resolves to the token in a mail to an address. `view` is that of the link. Absent if the check receives no mail. */
+  receiveToken?(address: string, view: string): Promise<string>;
   /** A session of `creator`, besides the one with the access token. */
   sessionId: string;
   /** Returns a client that sends the access token, if any. */
@@ -198,6 +202,10 @@ export async function openWorld(
     if (!credentials) return world.register();
     existing = await useExistingAccount(client, credentials, await world.logIn(credentials));
     return existing.account;
+  });
+  await provide(world, 'sendsMail', async () => {
+    const { sends_mail } = await dataOf(api.getServer({ client: client() }));
+    return sends_mail;
   });
   await provide(world, 'other', world.register);
   // Each list gets two items, so that its first page links to the next one.

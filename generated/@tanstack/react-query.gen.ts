@@ -5,9 +5,9 @@ import type { InfiniteData, UseMutationOptions } from '@tanstack/react-query';
 import type { ApiError } from '../../client/errors.ts';
 import { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, searchSpaces, searchSpacesByTag, undoRemoval, withdrawAppreciation } from '../sdk.gen.ts';
+import { appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
 import { createSpace, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';
-import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -347,6 +347,57 @@ export const changePasswordMutation = (options?: Partial<Options<ChangePasswordD
     return mutationOptions;
 };
 
+/**
+ * Change the caller's email address
+ *
+ * Sends a link to the new address, and a notice to the present one. The address changes when the link is used, with
+ * `verifyEmail`. Until then, nothing changes. Another request replaces this one, and its link stops working.
+ *
+ * Returns 409 if the address belongs to another account. Returns 403 if `currentPassword` is wrong, or if the
+ * server sends no mail.
+ *
+ * Rate limit: as for `changePassword`. Also, 20 mails per account and 5 mails per email address per hour.
+ *
+ */
+export const changeEmailMutation = (options?: Partial<Options<ChangeEmailData>>): UseMutationOptions<ChangeEmailResponse, ApiError, Options<ChangeEmailData>> => {
+    const mutationOptions: UseMutationOptions<ChangeEmailResponse, ApiError, Options<ChangeEmailData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await changeEmail({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'changeEmail' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Send the verification mail again
+ *
+ * Sends a link to the caller's email address. `verifyEmail` with its token sets `is_verified`. If the address is
+ * already verified, no mail is sent. Registration sends the same mail.
+ *
+ * Rate limit: 5 requests per account per hour.
+ *
+ */
+export const requestEmailVerificationMutation = (options?: Partial<Options<RequestEmailVerificationData>>): UseMutationOptions<RequestEmailVerificationResponse, ApiError, Options<RequestEmailVerificationData>> => {
+    const mutationOptions: UseMutationOptions<RequestEmailVerificationResponse, ApiError, Options<RequestEmailVerificationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await requestEmailVerification({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'requestEmailVerification' }
+    };
+    return mutationOptions;
+};
+
 export const downloadAccountDataQueryKey = (options?: Options<DownloadAccountDataData>) => createQueryKey('downloadAccountData', options);
 
 /**
@@ -474,6 +525,82 @@ export const logoutMutation = (options?: Partial<Options<LogoutData>>): UseMutat
             return data;
         },
         meta: { operation: 'logout' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Request a link to choose a new password
+ *
+ * Sends a link to the email address if an account has it. The response and its time are the same for an unknown
+ * address. Use the token in the link with `resetPassword`, within an hour.
+ *
+ * Rate limit: 20 requests per client IP address and 5 mails per email address per hour.
+ *
+ */
+export const requestPasswordResetMutation = (options?: Partial<Options<RequestPasswordResetData>>): UseMutationOptions<RequestPasswordResetResponse, ApiError, Options<RequestPasswordResetData>> => {
+    const mutationOptions: UseMutationOptions<RequestPasswordResetResponse, ApiError, Options<RequestPasswordResetData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await requestPasswordReset({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'requestPasswordReset' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Choose a new password with the token of a mail
+ *
+ * Replaces the password of the account, ends all its sessions, and makes all other links to it stop working. The
+ * email address counts as verified, because its owner has read the mail. Afterwards, sign in with the new password.
+ *
+ * Unknown, used and expired tokens get the same error, `invalid_token`. A token whose new password is refused
+ * remains valid.
+ *
+ */
+export const resetPasswordMutation = (options?: Partial<Options<ResetPasswordData>>): UseMutationOptions<ResetPasswordResponse, ApiError, Options<ResetPasswordData>> => {
+    const mutationOptions: UseMutationOptions<ResetPasswordResponse, ApiError, Options<ResetPasswordData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await resetPassword({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'resetPassword' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Verify an email address with the token of a mail
+ *
+ * Sets `is_verified`. With the token of a changed address, also makes it the address of the account, and makes all
+ * other links to the account stop working. It needs no session, because people open links in any browser.
+ *
+ * A token expires two days after it was sent or used to change an address. Until then, it can be used again, as long as
+ * the account has the address. Unknown and expired tokens get `invalid_token`.
+ *
+ * Returns 409 if another account has taken the new address meanwhile.
+ *
+ */
+export const verifyEmailMutation = (options?: Partial<Options<VerifyEmailData>>): UseMutationOptions<VerifyEmailResponse, ApiError, Options<VerifyEmailData>> => {
+    const mutationOptions: UseMutationOptions<VerifyEmailResponse, ApiError, Options<VerifyEmailData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await verifyEmail({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'verifyEmail' }
     };
     return mutationOptions;
 };
@@ -1448,3 +1575,25 @@ export const reportMessageMutation = (options?: Partial<Options<ReportMessageDat
     };
     return mutationOptions;
 };
+
+export const getServerQueryKey = (options?: Options<GetServerData>) => createQueryKey('getServer', options);
+
+/**
+ * Describe this server
+ *
+ * Returns what a client should know before it offers something: whether registration is open, whether the server
+ * sends mail, and its limits.
+ *
+ */
+export const getServerOptions = (options?: Options<GetServerData>) => queryOptions<GetServerResponse, ApiError, GetServerResponse, ReturnType<typeof getServerQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await getServer({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: getServerQueryKey(options)
+});

@@ -6,6 +6,7 @@ import type { DatabaseTransaction, Engine, TaskTarget } from '../database/engine
 import { erasedId, isLiveSpace } from '../database/erased-rows.ts';
 import type { PersonalColumns } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
+import { deleteMails } from '../mail/outbox.ts';
 import { writerOf } from '../search/writer-of.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
 import { eraseBatch } from './erasure.ts';
@@ -109,6 +110,7 @@ async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<void>
   await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
   await trx.deleteFrom('reports').where('reporter_pk', '=', userPk).execute();
   await trx.deleteFrom('action_counts').where('user_pk', '=', userPk).execute();
+  await deleteMails(trx, userPk);
   await trx.updateTable('users').set(ERASED_USER).where('pk', '=', userPk).execute();
   await trx.insertInto('erased_users').values({ user_pk: userPk }).execute();
 }

@@ -1,8 +1,71 @@
 import { findAccount } from '../accounts/account.ts';
-import { parseEmail } from '../accounts/email.ts';
-import type { Engine } from '../database/engine.ts';
+import { assertEmailAvailable, type Email, emailKey, parseEmail } from '../accounts/email.ts';
+import {
+  currentPasswordIncorrect,
+  readCredentials,
+  verifyCurrentPassword,
+} from '../auth/current-password.ts';
+import { HashReplacedError, retryReplacedHash } from '../auth/replaced-hashes.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { Config } from '../config.ts';
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import { enqueueMail, requireMail, revokeLinks } from '../mail/outbox.ts';
+
+interface MailResources {
+  engine: Engine;
+  config: Pick<Config, 'mail'>;
+}
+
+/**
+ * Sends a link to a new address of the caller's account, and a notice to the present one. The link changes the address,
+ * see `verifyEmail`.
+ * @param language of the mails
+ * @throws DomainError `mail_disabled`, `email_invalid`, `email_taken`, `current_password_incorrect`
+ */
+export async function changeEmail(
+  resources: MailResources,
+  caller: Caller,
+  newEmail: string,
+  currentPassword: string,
+  language: string,
+): Promise<void> {
+  requireMail(resources.config);
+  const email = parseEmail(newEmail);
+  await retryReplacedHash(
+    () => attemptChange(resources, caller, email, currentPassword, language),
+    currentPasswordIncorrect,
+  );
+}
+
+async function attemptChange(
+  { engine, config }: MailResources,
+  caller: Caller,
+  { email, key }: Email,
+  currentPassword: string,
+  language: string,
+): Promise<void> {
+  const { userPk } = caller;
+  const account = await readCredentials(engine.db, caller);
+  await verifyCurrentPassword(account.password_hash, currentPassword);
+  await assertEmailAvailable(engine.db, key, userPk);
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const current = await readCredentials(trx, caller);
+    if (current.password_hash !== account.password_hash) throw new HashReplacedError();
+    await revokeLinks(trx, userPk, ['email-change']);
+    const mail = { userPk, language };
+    await enqueueMail(trx, config, { ...mail, kind: 'email-change', address: email });
+    // Otherwise, the same person would get both.
+    if (emailKey(current.email) === key) return;
+    await enqueueMail(trx, config, {
+      ...mail,
+      kind: 'email-change-requested',
+      address: current.email,
+    });
+  });
+}
 
 /**
  * Replaces the email address of an account, which is then no longer verified. For the operator: does not check who owns
@@ -16,20 +79,31 @@ export async function setEmail(
   account: string,
   newEmail: string,
 ): Promise<boolean> {
-  const { email, key } = parseEmail(newEmail);
+  const email = parseEmail(newEmail);
   try {
     return await transact(engine, async (trx) => {
       const userPk = await findAccount(trx, account);
       if (userPk === undefined) return false;
-      await trx
-        .updateTable('users')
-        .set({ email, email_key: key, is_verified: 0 })
-        .where('pk', '=', userPk)
-        .execute();
+      await replaceEmail(trx, userPk, email, 0);
       return true;
     });
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;
-    throw new DomainError('email_taken', `Another account has the email address ${email}.`);
+    throw new DomainError('email_taken', `Another account has the email address ${newEmail}.`);
   }
+}
+
+/** Replaces an address, and makes links stop working: their recipient may no longer own the account. */
+export async function replaceEmail(
+  trx: DatabaseTransaction,
+  userPk: number,
+  { email, key }: Email,
+  is_verified: 0 | 1,
+): Promise<void> {
+  await revokeLinks(trx, userPk);
+  await trx
+    .updateTable('users')
+    .set({ email, email_key: key, is_verified })
+    .where('pk', '=', userPk)
+    .execute();
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Registration } from '../../generated/types.gen.ts';
-import { parseEmail } from '../accounts/email.ts';
+import { assertEmailAvailable, parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { parseUsername } from '../accounts/username.ts';
 import { assertUsernameAvailable, usernameErrorOf } from '../accounts/username-availability.ts';
@@ -11,18 +11,21 @@ import type { Config, Quotas } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import { enqueueMail } from '../mail/outbox.ts';
 
 /**
- * Creates an account and opens its first session.
+ * Creates an account and opens its first session. Sends a link to verify its email address.
+ * @param language of the mail
  * @throws DomainError `registration_closed`; `username_…`, `email_…` or `password_…` if a value is invalid, reserved or
  *   taken; `invalid_request` if several are invalid
  */
 export async function register(
   { engine, quotas }: { engine: Engine; quotas: Pick<Quotas, 'maxSessions'> },
-  { isRegistrationOpen }: Pick<Config, 'isRegistrationOpen'>,
+  config: Pick<Config, 'isRegistrationOpen' | 'mail'>,
   registration: Registration,
+  language: string,
 ): Promise<OpenedSession> {
-  if (!isRegistrationOpen) {
+  if (!config.isRegistrationOpen) {
     throw new DomainError(
       'registration_closed',
       'This server does not accept registrations. Ask its operator for an account.',
@@ -35,7 +38,7 @@ export async function register(
   const { name, key, skeleton } = parseUsername(username);
   const parsedEmail = parseEmail(email);
   const deviceName = parseDeviceName(registration.device_name);
-  await assertEmailAvailable(engine, parsedEmail.key);
+  await assertEmailAvailable(engine.db, parsedEmail.key);
   const passwordHash = await hashPassword(password);
 
   const userId = randomUUID();
@@ -59,12 +62,18 @@ export async function register(
         })
         .returning('pk')
         .executeTakeFirstOrThrow();
+      await enqueueMail(trx, config, {
+        kind: 'email-verification',
+        userPk: pk,
+        address: parsedEmail.email,
+        language,
+      });
       return openSession(trx, pk, deviceName, quotas);
     });
     return { userId, token };
   } catch (error) {
     // A concurrent registration may have taken the email address instead of the username.
-    if (engine.isUniqueViolation(error)) await assertEmailAvailable(engine, parsedEmail.key);
+    if (engine.isUniqueViolation(error)) await assertEmailAvailable(engine.db, parsedEmail.key);
     throw usernameErrorOf(engine, error);
   }
 }
@@ -103,19 +112,4 @@ function assertValid(registration: Registration): void {
     );
   }
   for (const error of errors) throw error;
-}
-
-async function assertEmailAvailable(engine: Engine, key: string): Promise<void> {
-  const row = await engine.db
-    .selectFrom('users')
-    .select('pk')
-    .where('email_key', '=', key)
-    .executeTakeFirst();
-  if (row) {
-    throw new DomainError(
-      'email_taken',
-      'An account with this email address already exists. Sign in, or use another address.',
-      [{ pointer: '/email', message: 'is taken' }],
-    );
-  }
 }

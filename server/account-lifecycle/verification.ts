@@ -1,9 +1,98 @@
 import { findAccount } from '../accounts/account.ts';
-import type { Engine } from '../database/engine.ts';
+import { emailKey, parseEmail } from '../accounts/email.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { Config } from '../config.ts';
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
+import { DomainError } from '../errors.ts';
+import { invalidToken, type Link, requireLink, storeLink } from '../mail/links.ts';
+import { enqueueMail, requireMail } from '../mail/outbox.ts';
+import { replaceEmail } from './email-change.ts';
+
+interface MailResources {
+  engine: Engine;
+  config: Pick<Config, 'mail'>;
+}
 
 /**
- * Marks an account as verified. For the operator: the service sends no emails.
+ * Sends a link to verify the caller's email address, unless it is verified.
+ * @param language of the mail
+ * @throws DomainError `mail_disabled`
+ */
+export async function requestEmailVerification(
+  { engine, config }: MailResources,
+  caller: Caller,
+  language: string,
+): Promise<void> {
+  requireMail(config);
+  const { userPk } = caller;
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    const { email, is_verified } = await trx
+      .selectFrom('users')
+      .select(['email', 'is_verified'])
+      .where('pk', '=', userPk)
+      .executeTakeFirstOrThrow();
+    if (is_verified === 1) return;
+    const kind = 'email-verification';
+    await enqueueMail(trx, config, { kind, userPk, address: email, language });
+  });
+}
+
+/**
+ * Verifies the address that a link was sent to. Before, makes it the address of the account if the link was sent to change
+ * it, and sends a notice to the former address. The link works again as long as the account has the address.
+ * @param language of the notice
+ * @returns the address
+ * @throws DomainError `invalid_token`, `email_taken`
+ */
+export async function verifyEmail(
+  { engine, config }: MailResources,
+  token: string,
+  language: string,
+): Promise<string> {
+  const kinds = ['email-verification', 'email-change'] as const;
+  try {
+    return await transact(engine, async (trx) => {
+      const link = await requireLink(trx, token, kinds);
+      if (link.kind === 'email-verification') await markVerified(trx, link);
+      else await completeChange(trx, config, link, token, language);
+      return link.address;
+    });
+  } catch (error) {
+    if (!engine.isUniqueViolation(error)) throw error;
+    throw new DomainError(
+      'email_taken',
+      'Another account has taken this email address meanwhile. Nothing was changed.',
+    );
+  }
+}
+
+async function markVerified(
+  trx: DatabaseTransaction,
+  { userPk, address, email }: Link,
+): Promise<void> {
+  // The address has changed since.
+  if (emailKey(address) !== emailKey(email)) throw invalidToken();
+  await trx.updateTable('users').set({ is_verified: 1 }).where('pk', '=', userPk).execute();
+}
+
+async function completeChange(
+  trx: DatabaseTransaction,
+  config: Pick<Config, 'mail'>,
+  { userPk, address, email }: Link,
+  token: string,
+  language: string,
+): Promise<void> {
+  const newEmail = parseEmail(address);
+  await replaceEmail(trx, userPk, newEmail, 1);
+  await storeLink(trx, token, { kind: 'email-verification', userPk, address });
+  if (emailKey(email) === newEmail.key) return;
+  await enqueueMail(trx, config, { kind: 'email-changed', userPk, address: email, language });
+}
+
+/**
+ * Marks an account as verified. For the operator.
  * @param account an email address or a user id
  * @returns whether the account exists
  */

@@ -3,7 +3,7 @@ import { DomainError } from '../errors.ts';
 import { CONTROLS_EXCEPT_LINE_FEED, countCodePoints } from '../text/characters.ts';
 
 /** Extended grapheme clusters (UAX 29), which people perceive as characters. */
-const MAX_GRAPHEMES = 500;
+export const MAX_GRAPHEMES = 500;
 /** A second limit, because a single grapheme can have any number of marks. */
 const MAX_CODE_POINTS = 2000;
 

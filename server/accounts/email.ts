@@ -1,4 +1,5 @@
 import { componentSchema } from '../contract.ts';
+import type { Database } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 
 /** A valid email address as the HTML standard defines it for `<input type=email>`. ASCII only. */
@@ -37,6 +38,35 @@ export function parseEmail(text: string): Email {
 /** Returns the unique key of an address, which ignores case. Accepts any text. */
 export function emailKey(text: string): string {
   return text.toLowerCase();
+}
+
+/** Returns a key of the mailbox of an address. Addresses that differ only after a `+` usually have the same mailbox. */
+export function mailboxKey(address: string): string {
+  return emailKey(address).replace(/\+[^@]*(?=@)/, '');
+}
+
+/**
+ * Concurrent requests can both pass. The unique index then rejects one of them.
+ * @param userPk the user who changes the address; their current one counts as available
+ * @throws DomainError `email_taken`
+ */
+export async function assertEmailAvailable(
+  db: Database,
+  key: string,
+  userPk?: number,
+): Promise<void> {
+  const owner = await db
+    .selectFrom('users')
+    .select('pk')
+    .where('email_key', '=', key)
+    .executeTakeFirst();
+  if (owner && owner.pk !== userPk) {
+    throw new DomainError(
+      'email_taken',
+      'An account with this email address already exists. Sign in, or use another address.',
+      [{ pointer: '/email', message: 'is taken' }],
+    );
+  }
 }
 
 function emailInvalid(detail: string, message: string): DomainError {

@@ -1,5 +1,6 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { SessionSummary } from '../../generated/types.gen.ts';
+import { createToken, hashToken } from '../accounts/tokens.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
@@ -38,7 +39,7 @@ export async function openSession(
   deviceName: string | null,
   { maxSessions }: Pick<Quotas, 'maxSessions'>,
 ): Promise<string> {
-  const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
+  const token = createToken(TOKEN_PREFIX);
   const now = new Date().toISOString();
   const { pk } = await trx
     .insertInto('sessions')
@@ -214,10 +215,6 @@ export async function deleteExpiredSessions(
       ]),
     )
     .execute();
-}
-
-function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
 }
 
 function secondsBefore(now: number, seconds: number): string {

@@ -34,6 +34,8 @@ export interface Schema {
   spaces_to_move: SpacesToMove;
   action_counts: ActionCounts;
   idempotency_keys: IdempotencyKeys;
+  mails: Mails;
+  mail_tokens: MailTokens;
   secrets: Secrets;
 }
 
@@ -291,6 +293,40 @@ interface IdempotencyKeys {
   /** The public id of what the request created: a space or a message. */
   created_id: string;
   created_at: string;
+}
+
+/** Mail with a link to the front end. */
+export type LinkKind = 'email-verification' | 'email-change' | 'password-reset';
+
+/** Mail without a link, after something has changed. */
+export type NoticeKind = 'email-change-requested' | 'email-changed' | 'password-changed';
+
+/** Mail that waits to be sent. See `mail/outbox.ts`. */
+export interface Mails {
+  pk: Generated<number>;
+  /** The first part of the Message-ID. */
+  mail_id: string;
+  kind: LinkKind | NoticeKind;
+  /** Null for a password reset, which is written without looking up whether an account has the address. */
+  user_pk: number | null;
+  /** Folded for a password reset. */
+  address: string;
+  language: string;
+  attempts: Generated<number>;
+  /** When the next attempt may begin. A process that sends the mail sets it to the end of its lease. */
+  send_after: string;
+  created_at: string;
+}
+
+/** The tokens in links of mail that has been sent. See `mail/links.ts`. */
+interface MailTokens {
+  /** Hex SHA-256 of the token. */
+  token_hash: string;
+  kind: LinkKind;
+  user_pk: number;
+  /** The address that the mail was sent to. */
+  address: string;
+  expires_at: string;
 }
 
 /** Random keys, shared by all processes. Exports do not contain them. */

@@ -1,6 +1,8 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Registration, Session } from '../../generated/types.gen.ts';
+import { requestPasswordReset, resetPassword } from '../account-lifecycle/password-reset.ts';
 import { findInvalidValues, register } from '../account-lifecycle/registration.ts';
+import { verifyEmail } from '../account-lifecycle/verification.ts';
 import { emailKey } from '../accounts/email.ts';
 import { login } from '../auth/login.ts';
 import {
@@ -13,9 +15,15 @@ import {
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
+import { mailLanguage } from '../http/mail-language.ts';
 import { readPageBody } from '../http/pages.ts';
 import { invalidValues } from '../http/problems.ts';
-import { withAdditionalLimit, withLoginDelay, withRateLimit } from '../http/rate-limits.ts';
+import {
+  withAdditionalLimit,
+  withLoginDelay,
+  withMailLimits,
+  withRateLimit,
+} from '../http/rate-limits.ts';
 import { explainValidation } from '../http/validation.ts';
 
 /** Adds the values that break only rules beyond the schema, so that a form can show all errors at once. */
@@ -34,7 +42,7 @@ function allInvalidValues(error: Error, body: Registration): Error {
 const isString = (value: unknown) => typeof value === 'string';
 
 export function authHandlers(context: Context) {
-  const { config, engine, rateLimits } = context;
+  const { config, engine, rateLimits, mailer } = context;
   const describe = ({ userId, token }: OpenedSession): Session => ({
     user_id: userId,
     access_token: token,
@@ -44,9 +52,13 @@ export function authHandlers(context: Context) {
   return {
     register: async (request, reply) => {
       if (request.validationError) throw allInvalidValues(request.validationError, request.body);
+      const { body } = request;
       const session = await withRateLimit(rateLimits.register, clientKey(request), reply, () =>
-        register(context, config, request.body),
+        withMailLimits(context, request, body.email, () =>
+          register(context, config, body, mailLanguage(context, request)),
+        ),
       );
+      mailer.wake();
       return reply.code(201).send(describe(session));
     },
 
@@ -68,6 +80,32 @@ export function authHandlers(context: Context) {
         ? endAllSessions(engine, caller)
         : endCurrentSession(engine, caller));
       return reply.code(200).send({ message: 'You are signed out.' });
+    },
+
+    requestPasswordReset: async (request, reply) => {
+      const { email } = request.body;
+      await withRateLimit(rateLimits.mail, clientKey(request), reply, () =>
+        withMailLimits(context, request, email, () =>
+          requestPasswordReset(context, email, mailLanguage(context, request)),
+        ),
+      );
+      mailer.wake();
+      return reply.code(202).send({
+        message: 'If an account has this address, a mail with a link is on its way.',
+      });
+    },
+
+    resetPassword: async (request, reply) => {
+      const { token, newPassword } = request.body;
+      await resetPassword(context, token, newPassword, mailLanguage(context, request));
+      mailer.wake();
+      return reply.code(200).send({ message: 'Your password has been changed. Sign in with it.' });
+    },
+
+    verifyEmail: async (request, reply) => {
+      const email = await verifyEmail(context, request.body.token, mailLanguage(context, request));
+      mailer.wake();
+      return reply.code(200).send({ message: `The address ${email} is verified.` });
     },
 
     listSessions: async (request, reply) => {

@@ -5,6 +5,7 @@ import { messagesHandlers } from './messages.ts';
 import { profileHandlers } from './profile.ts';
 import { reportsHandlers } from './reports.ts';
 import { searchHandlers } from './search.ts';
+import { serverHandlers } from './server.ts';
 import { spacesHandlers } from './spaces.ts';
 import { usersHandlers } from './users.ts';
 
@@ -18,5 +19,6 @@ export function makeHandlers(context: Context): RouteHandlers {
     ...messagesHandlers(context),
     ...usersHandlers(context),
     ...reportsHandlers(context),
+    ...serverHandlers(context),
   };
 }

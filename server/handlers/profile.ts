@@ -1,9 +1,13 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import { deleteAccount } from '../account-lifecycle/deletion.ts';
+import { changeEmail } from '../account-lifecycle/email-change.ts';
+import { requestEmailVerification } from '../account-lifecycle/verification.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import { networkKey } from '../http/client-key.ts';
 import { sendJsonParts } from '../http/json-parts.ts';
-import { withRateLimit } from '../http/rate-limits.ts';
+import { mailLanguage } from '../http/mail-language.ts';
+import { withAdditionalLimit, withMailLimits, withRateLimit } from '../http/rate-limits.ts';
 import { withAvatarUpload } from '../http/uploads.ts';
 import { readAccountData } from '../profile/account-data.ts';
 import { changeAvatar, removeAvatar } from '../profile/avatar.ts';
@@ -13,7 +17,7 @@ import { readProfile } from '../profile/profile.ts';
 import { changeUsername } from '../profile/username.ts';
 
 export function profileHandlers(context: Context) {
-  const { config, engine, rateLimits, housekeeping } = context;
+  const { config, engine, rateLimits, housekeeping, mailer } = context;
   return {
     getProfile: async (request, reply) => {
       const profile = await readProfile(context, callerOf(request));
@@ -58,11 +62,47 @@ export function profileHandlers(context: Context) {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
       await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
-        changePassword(engine, caller, currentPassword, newPassword),
+        changePassword(
+          context,
+          caller,
+          currentPassword,
+          newPassword,
+          mailLanguage(context, request),
+        ),
       );
+      mailer.wake();
       return reply
         .code(200)
         .send({ message: 'Your password has been changed, and every other session has ended.' });
+    },
+
+    changeEmail: async (request, reply) => {
+      const caller = callerOf(request);
+      const { email, currentPassword } = request.body;
+      const change = () =>
+        changeEmail(context, caller, email, currentPassword, mailLanguage(context, request));
+      await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
+        withAdditionalLimit(rateLimits.mail, caller.userId, () =>
+          withMailLimits(context, request, email, change),
+        ),
+      );
+      mailer.wake();
+      return reply
+        .code(202)
+        .send({ message: `Open the link in the mail to ${email} to change your address.` });
+    },
+
+    requestEmailVerification: async (request, reply) => {
+      const caller = callerOf(request);
+      await withRateLimit(rateLimits.mailToMailbox, caller.userId, reply, () =>
+        withAdditionalLimit(rateLimits.mailFromNetwork, networkKey(request), () =>
+          requestEmailVerification(context, caller, mailLanguage(context, request)),
+        ),
+      );
+      mailer.wake();
+      return reply.code(202).send({
+        message: 'If your address is not verified yet, a mail with a link is on its way.',
+      });
     },
 
     downloadAccountData: async (request, reply) => {

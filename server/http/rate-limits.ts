@@ -11,6 +11,7 @@ import {
   type CountedOperation,
 } from '../../generated/counted-operations.gen.ts';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
+import { mailboxKey } from '../accounts/email.ts';
 import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
@@ -57,6 +58,22 @@ export async function withAdditionalLimit<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   return limit === null ? work() : runAttempt(await limit.beginAttempt(key), work);
+}
+
+/**
+ * Runs work that causes mail if the limits of the mailbox and of the client's network allow it.
+ * @throws RateExceededError
+ */
+export async function withMailLimits<T>(
+  { rateLimits, config }: Pick<Context, 'rateLimits' | 'config'>,
+  request: FastifyRequest,
+  address: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (config.mail === null) return work();
+  return withAdditionalLimit(rateLimits.mailFromNetwork, networkKey(request), () =>
+    withAdditionalLimit(rateLimits.mailToMailbox, mailboxKey(address), work),
+  );
 }
 
 /** Counts the successful requests of an operation against the quota of all accounts in a network together. */

@@ -41,9 +41,11 @@ export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
 
 /** Logs the version and the data folder. An unexpected `database: new` reveals a mistyped DATA_DIR. */
 export function logStart(config: Config, log: FastifyBaseLogger): void {
-  const { dataDir, publicUrl, host, port } = config;
+  const { dataDir, publicUrl, host, port, mail } = config;
   const database = describeDatabase(config);
   log.info({ version, node: process.version, dataDir, database }, 'starting');
+  if (mail) log.info({ mail: new URL(mail.url).host, webUrl: mail.webUrl }, 'sending mail');
+  else log.info('sending no mail, because MAIL_URL is not set');
   const isUnreachable = /^http:\/\/(0\.0\.0\.0|\[::\])(?:[:/]|$)|:0$/.test(publicUrl);
   if (isUnreachable) {
     log.warn(

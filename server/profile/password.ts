@@ -1,45 +1,53 @@
 import { checkNewPassword } from '../accounts/password.ts';
-import { hashPassword, verifyPassword } from '../auth/password-hashing.ts';
+import {
+  currentPasswordIncorrect,
+  readCredentials,
+  verifyCurrentPassword,
+} from '../auth/current-password.ts';
+import { hashPassword } from '../auth/password-hashing.ts';
 import { HashReplacedError, retryReplacedHash } from '../auth/replaced-hashes.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
-import { DomainError } from '../errors.ts';
+import { enqueueMail, revokeLinks } from '../mail/outbox.ts';
+
+interface PasswordResources {
+  engine: Engine;
+  config: Pick<Config, 'mail'>;
+}
 
 /**
- * Changes the caller's password and ends all their other sessions.
+ * Changes the caller's password, ends all their other sessions, and makes links in mails stop working, except those that
+ * verify the present address. Sends a notice.
+ * @param language of the notice
  * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or
  *   `unauthenticated` if the session has ended in the meantime
  */
 export async function changePassword(
-  engine: Engine,
+  resources: PasswordResources,
   caller: Caller,
   currentPassword: string,
   newPassword: string,
+  language: string,
 ): Promise<void> {
   await retryReplacedHash(
-    () => attemptChange(engine, caller, currentPassword, newPassword),
+    () => attemptChange(resources, caller, currentPassword, newPassword, language),
     currentPasswordIncorrect,
   );
 }
 
 async function attemptChange(
-  engine: Engine,
+  { engine, config }: PasswordResources,
   caller: Caller,
   currentPassword: string,
   newPassword: string,
+  language: string,
 ): Promise<void> {
-  const account = await engine.db
-    .selectFrom('users')
-    .select(['username', 'email', 'password_hash'])
-    .where('pk', '=', caller.userPk)
-    .where(isLiveUser('pk'))
-    .executeTakeFirst();
-  if (!account) throw new DomainError('unauthenticated', 'The account has been deleted.');
+  const account = await readCredentials(engine.db, caller);
   checkNewPassword(newPassword, account, '/newPassword');
   const verifiedHash = account.password_hash;
-  if (!(await verifyPassword(verifiedHash, currentPassword))) throw currentPasswordIncorrect();
+  await verifyCurrentPassword(verifiedHash, currentPassword);
 
   const password_hash = await hashPassword(newPassword);
   await transact(engine, async (trx) => {
@@ -57,13 +65,12 @@ async function attemptChange(
       .where('user_pk', '=', caller.userPk)
       .where('pk', '<>', caller.sessionPk)
       .execute();
+    await revokeLinks(trx, caller.userPk, ['password-reset', 'email-change']);
+    await enqueueMail(trx, config, {
+      kind: 'password-changed',
+      userPk: caller.userPk,
+      address: account.email,
+      language,
+    });
   });
-}
-
-function currentPasswordIncorrect(): DomainError {
-  return new DomainError(
-    'current_password_incorrect',
-    'The current password is incorrect. Nothing was changed.',
-    [{ pointer: '/currentPassword', message: 'is incorrect' }],
-  );
 }

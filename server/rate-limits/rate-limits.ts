@@ -30,6 +30,12 @@ export interface RateLimits {
   join: RateLimit | null;
   /** Failed attempts to join a space, per network. */
   joinFromNetwork: RateLimit | null;
+  /** Requests for mail, per client or account. */
+  mail: RateLimit | null;
+  /** Mail per mailbox. */
+  mailToMailbox: RateLimit | null;
+  /** Mail that requests from a network cause, also by registrations. */
+  mailFromNetwork: RateLimit | null;
   /** Actions with a quota per account. Each limit counts those of all accounts in a network together. */
   networkActions: Readonly<Record<Action, RateLimit>> | null;
   deleteExpired(): Promise<void>;
@@ -52,6 +58,9 @@ const NO_LIMITS: RateLimits = {
   password: null,
   join: null,
   joinFromNetwork: null,
+  mail: null,
+  mailToMailbox: null,
+  mailFromNetwork: null,
   networkActions: null,
   async deleteExpired() {},
   async close() {},
@@ -116,6 +125,9 @@ export async function openRateLimits(
     joinFromNetwork: await open('failed_joins_from_network', 300, HOUR_SECONDS, {
       counts: 'failures',
     }),
+    mail: await open('mail', 20, HOUR_SECONDS, { counts: 'successes' }),
+    mailToMailbox: await open('mail_to_mailbox', 5, HOUR_SECONDS, { counts: 'successes' }),
+    mailFromNetwork: await open('mail_from_network', 300, HOUR_SECONDS, { counts: 'successes' }),
     networkActions: {
       space: await openForNetwork('space'),
       message: await openForNetwork('message'),

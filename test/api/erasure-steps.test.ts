@@ -225,7 +225,13 @@ describe('The deletion of an account in several transactions', () => {
     await beginErasure(gone);
     const ended = { code: 'unauthenticated' };
     await expect(readProfile(app.context, caller)).rejects.toMatchObject(ended);
-    const change = changePassword(engine, caller, gone.password, 'staple of the north wind');
+    const change = changePassword(
+      app.context,
+      caller,
+      gone.password,
+      'staple of the north wind',
+      'en',
+    );
     await expect(change).rejects.toMatchObject(ended);
     await eraseAll();
   });

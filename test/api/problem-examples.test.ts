@@ -4,6 +4,7 @@ import { type IncomingMessage, request as openRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message, Problem, Space } from '../../generated/types.gen.ts';
+import { setEmail } from '../../server/account-lifecycle/email-change.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { importRecords } from '../../server/import-export/import.ts';
 import { startApp, type TestApp } from '../support/app.ts';
@@ -12,6 +13,7 @@ import type { TestUser } from '../support/client.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { type Failure, failingEngine } from '../support/failing-engine.ts';
 import { firstOfTwo } from '../support/first-of-two.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { toLines } from '../support/ndjson.ts';
 import { openapi } from '../support/openapi.ts';
 import { head, sendRaw, validateRaw } from '../support/raw.ts';
@@ -53,6 +55,9 @@ function addExamples(name: string, { content }: ResponseObject): void {
 let app: TestApp;
 /** An app with a rate limit of one public read, and with short time limits. */
 let limitedApp: TestApp;
+/** An app that sends mail through `mailServer`. */
+let mailApp: TestApp;
+let mailServer: MailServer;
 let failure: Failure | undefined;
 let ada: TestUser;
 let bob: TestUser;
@@ -67,6 +72,8 @@ beforeAll(async () => {
     { RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1' },
     { limits: { requestTimeoutMs: 300, headersTimeoutMs: 300, connectionCheckIntervalMs: 50 } },
   );
+  mailServer = await startMailServer();
+  mailApp = await startApp(mailServer.settings);
   ada = await app.register('ada');
   bob = await app.register('bob');
   space = await createSpace(ada);
@@ -78,6 +85,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await app[Symbol.asyncDispose]();
   await limitedApp[Symbol.asyncDispose]();
+  await mailApp[Symbol.asyncDispose]();
+  await mailServer[Symbol.asyncDispose]();
 });
 
 const sendJson = (
@@ -135,6 +144,30 @@ const sendWithFailure = async (code: string): Promise<Response> => {
   } finally {
     failure = undefined;
   }
+};
+
+const sendJsonWithMail = (method: string, path: string, body: object, user?: TestUser) =>
+  mailApp.fetch(path, {
+    method,
+    headers: { ...user?.headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+const changeEmail = async (email: string, currentPassword?: string) => {
+  const user = await mailApp.register();
+  const body = { email, currentPassword: currentPassword ?? user.password };
+  return sendJsonWithMail('PUT', '/api/profile/email', body, user);
+};
+
+/** Resets the password of a new account. */
+const resetPassword = async (newPassword: string) => {
+  const { email } = await mailApp.register();
+  await sendJsonWithMail('POST', '/api/auth/password-resets', { email });
+  const { token } = await mailServer.receive(email, 'reset-password');
+  return sendJsonWithMail('PUT', '/api/auth/password-resets', {
+    token,
+    newPassword: newPassword || email,
+  });
 };
 
 /** For each example, a request that provokes the response. */
@@ -253,6 +286,34 @@ const requests: Record<string, () => Promise<Response>> = {
   'changeProfilePicture 415 avatar_type_unsupported': () => uploadAvatar(new Blob(['text'])),
   'changeProfilePicture 415 unsupported_media_type': () => uploadText('text/plain'),
   'changeProfilePicture 422': async () => uploadAvatar((await avatarFile()).slice(0, -40)),
+  MailDisabled: () => sendJson('POST', '/api/auth/password-resets', { email: ada.email }),
+  'changeEmail 400': () => changeEmail('ada'),
+  'changeEmail 403 current_password_incorrect': () => changeEmail('new@example.com', 'wrong'),
+  'changeEmail 403 mail_disabled': () =>
+    sendJson(
+      'PUT',
+      '/api/profile/email',
+      { email: 'new@example.com', currentPassword: ada.password },
+      ada.headers,
+    ),
+  'changeEmail 409': async () => changeEmail((await mailApp.register()).email),
+  'requestPasswordReset 400': () => sendJson('POST', '/api/auth/password-resets', { email: 'ada' }),
+  'resetPassword 400 invalid_request': () => resetPassword('short'),
+  'resetPassword 400 invalid_token': () =>
+    sendJson('PUT', '/api/auth/password-resets', { token: 'unknown', newPassword: DECOMPOSED }),
+  'resetPassword 400 password_invalid': () => resetPassword(DECOMPOSED),
+  'resetPassword 400 password_too_common': () => resetPassword('password'),
+  'resetPassword 400 password_names_you': () => resetPassword(''),
+  'verifyEmail 400 invalid_request': () => sendJson('PUT', '/api/auth/email-verifications', {}),
+  'verifyEmail 400 invalid_token': () =>
+    sendJson('PUT', '/api/auth/email-verifications', { token: 'unknown' }),
+  'verifyEmail 409': async () => {
+    const email = 'taken.later@example.com';
+    await changeEmail(email);
+    const { token } = await mailServer.receive(email);
+    await setEmail(mailApp.context.engine, (await mailApp.register()).userId, email);
+    return sendJsonWithMail('PUT', '/api/auth/email-verifications', { token });
+  },
   'changePassword 400 invalid_request': () => changePassword(ada.password, 'short'),
   'changePassword 400 password_invalid': () => changePassword(ada.password, DECOMPOSED),
   'changePassword 400 password_names_you': () => changePassword(ada.password, ada.email),

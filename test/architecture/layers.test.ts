@@ -17,7 +17,7 @@ const layers = [
   ['http'],
   // The resources that a process opens once.
   ['context.ts'],
-  ['housekeeping.ts', 'metrics', 'tasks.ts'],
+  ['housekeeping.ts', 'mailer.ts', 'metrics', 'tasks.ts'],
   // Domains: plain functions without HTTP.
   ['sample'],
   ['import-export', 'reports'],
@@ -26,7 +26,7 @@ const layers = [
   ['spaces'],
   ['search', 'users'],
   ['resources.ts'],
-  ['auth', 'avatars', 'rate-limits'],
+  ['auth', 'avatars', 'mail', 'rate-limits'],
   ['accounts'],
   // Storage, and the splitting of text into indexed words.
   ['database'],

@@ -35,6 +35,7 @@ const domains = [
   'auth',
   'avatars',
   'import-export',
+  'mail',
   'messages',
   'profile',
   'rate-limits',

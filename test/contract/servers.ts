@@ -3,6 +3,7 @@ import { openWorld, type Servers } from '../../verification/world.ts';
 import { startApp } from '../support/app.ts';
 import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/databases.ts';
 import { failingEngine } from '../support/failing-engine.ts';
+import { startMailServer } from '../support/mail-server.ts';
 
 /** Quotas that the data of `openWorld` uses up for `creator`. */
 const FULL_QUOTAS = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '3' };
@@ -18,18 +19,26 @@ export async function startServers(
   cleanup: AsyncDisposableStack,
   interruption?: AbortSignal,
 ): Promise<Servers> {
+  const mailServer = cleanup.use(await startMailServer());
   const start = async (...options: Parameters<typeof startApp>) => {
     interruption?.throwIfAborted();
     return cleanup.use(await startApp(...options)).url;
   };
   const startFailing = (code: string) => {
     const error = databaseError('The database fails.', code);
-    return start({}, { engine: (real) => failingEngine(real, () => ({ error, after: 0 })) });
+    return start(mailServer.settings, {
+      engine: (real) => failingEngine(real, () => ({ error, after: 0 })),
+    });
   };
 
   interruption?.throwIfAborted();
-  const app = cleanup.use(await startApp());
+  const app = cleanup.use(await startApp(mailServer.settings));
   const world = await openWorld(app.url);
+  const withMails = {
+    ...world,
+    receiveToken: async (address: string, view: string) =>
+      (await mailServer.receive(address, view)).token,
+  };
   const suspended = await world.register();
   await suspendAccount(app.context.engine, suspended.userId);
   const full = await openWorld(await start(FULL_QUOTAS));
@@ -38,10 +47,20 @@ export async function startServers(
     specialWorlds: {
       'login 403': { ...world, creator: suspended },
       'register 403': { ...world, url: await start({ REGISTRATION: 'closed' }) },
+      'requestPasswordReset 403': full,
+      'requestEmailVerification 403': full,
+      'resetPassword 200': withMails,
+      'verifyEmail 200': withMails,
+      'verifyEmail 409': withMails,
       'createSpace 409': full,
       'joinSpace 409': full,
       429: await openWorld(
-        await start({ RATE_LIMITS: 'on', PUBLIC_RATE_LIMIT: '1', ...LOW_RATES }),
+        await start({
+          ...mailServer.settings,
+          RATE_LIMITS: 'on',
+          PUBLIC_RATE_LIMIT: '1',
+          ...LOW_RATES,
+        }),
       ),
       // These servers fail before authentication, so the accounts may be those of another server.
       500: { ...world, url: await startFailing(UNEXPECTED_CODE) },

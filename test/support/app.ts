@@ -72,7 +72,9 @@ export async function startApp(
     ...settings,
   });
   if (!config.databaseUrl && config.dataDir === dataDir) await writeEmptyDatabase(dataDir);
-  const opened = started.use(await openContext(config, log, { runsMaintenance }));
+  const opened = started.use(
+    await openContext(config, log, { runsMaintenance, mail: { timing: { wakeDelayMs: 10 } } }),
+  );
   const context = { ...opened, engine: engine(opened.engine) };
   // Load shedding has its own tests. Here, it would make tests fail on a busy machine.
   const app = await buildApp(context, { ...TIME_LIMITS, ...limits });

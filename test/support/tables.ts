@@ -37,6 +37,8 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   action_counts: 'internal',
   secrets: 'internal',
   message_changes: 'internal',
+  mails: 'internal',
+  mail_tokens: 'internal',
 };
 
 export function tablesOf(kind: TableKind): (keyof Schema)[] {

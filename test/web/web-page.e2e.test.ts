@@ -10,6 +10,7 @@ import { importSample } from '../../server/sample/import-sample.ts';
 import { DEMO_ACCOUNT } from '../../server/sample/sample.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import type { HttpServer } from '../support/http-server.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { freePort } from '../support/ports.ts';
 import { hasChromium, launchChromium } from './browser.ts';
 import {
@@ -40,6 +41,7 @@ let folder: string;
 let copy: string;
 let browser: Browser;
 let service: TestApp;
+let mailServer: MailServer;
 /** The page, on another origin than the service. */
 let site: HttpServer;
 /** The operations that the page has called in all tests. */
@@ -55,7 +57,10 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       copyWebPage(await mkdtemp(join(folder, 'copy-'))),
       importSample({ dataDir }),
     ]);
+    mailServer = await startMailServer();
     service = await startApp({
+      ...mailServer.settings,
+      WEB_URL: `http://127.0.0.1:${port}`,
       DATA_DIR: dataDir,
       CORS_ORIGINS: `http://127.0.0.1:${port}`,
     });
@@ -65,6 +70,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await browser?.close();
     await site?.[Symbol.asyncDispose]();
     await service?.[Symbol.asyncDispose]();
+    await mailServer?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
   });
 
@@ -1080,6 +1086,73 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await expectAccessible(page, 'the profile of another user');
     await page.goBack();
     expect(await draft.inputValue()).toBe('Not yet');
+  });
+
+  describe('brings people back in with mail', () => {
+    test('to verify an address, in another browser and twice', async () => {
+      await using page = await open('#/');
+      await signUp(page, 'verifier');
+      await openView(page, '#/profile?section=security');
+      await appears(page.getByText('(not verified)'));
+      await expectAccessible(page, 'the form for the email address');
+      await mailServer.receive('verifier@example.com');
+      await page.getByRole('button', { name: 'Send another link' }).click();
+      await appears(page.getByText('a mail with a link is on its way'));
+      const { link } = await mailServer.receive('verifier@example.com');
+      for (let i = 0; i < 2; i += 1) {
+        await using other = await open(new URL(link).hash);
+        await appears(other.getByText('The address verifier@example.com is verified.'));
+        await expectAccessible(other, 'a verified address');
+      }
+      await page.reload();
+      await disappears(page.getByText('(not verified)'));
+    });
+
+    test('to change an address, signed in as another user', async () => {
+      await using page = await open('#/');
+      await signUp(page, 'mover');
+      await openView(page, '#/profile?section=security');
+      await page.getByLabel('New email address').fill('moved@example.com');
+      await page.getByLabel('Your password').fill(DEMO_ACCOUNT.password);
+      await page.getByRole('button', { name: 'Change address' }).click();
+      await appears(page.getByText('Open the link in the mail to moved@example.com'));
+      const { link } = await mailServer.receive('moved@example.com');
+      await using other = await open('#/');
+      await signIn(other);
+      await openView(other, new URL(link).hash);
+      await appears(other.getByText('The address moved@example.com is verified.'));
+      await page.reload();
+      await appears(page.getByText('moved@example.com'));
+    });
+
+    test('to choose a new password', async () => {
+      await using page = await open('#/');
+      await signUp(page, 'forgetful');
+      await mailServer.receive('forgetful@example.com');
+      await using other = await open('#/sign-in');
+      await other.getByRole('link', { name: 'Forgot your password?' }).click();
+      await other.getByLabel('Email address').fill('forgetful@example.com');
+      await other.getByRole('button', { name: 'Send a link' }).click();
+      await appears(other.getByText('a mail with a link is on its way'));
+      await expectAccessible(other, 'the request for a new password');
+      const { link } = await mailServer.receive('forgetful@example.com');
+      await openView(other, new URL(link).hash);
+      await other.getByLabel('New password').fill('short');
+      await other.getByRole('button', { name: 'Change password' }).click();
+      await appears(other.getByText('New password must have at least 8 characters.'));
+      await other.getByLabel('New password').fill(NEW_PASSWORD);
+      await other.getByRole('button', { name: 'Change password' }).click();
+      await appears(other.getByText('Sign in with it.'));
+      await fillSignIn(other, NEW_PASSWORD, 'forgetful@example.com');
+      await other.getByRole('button', { name: 'Sign in' }).click();
+      await appears(other.getByRole('link', { name: 'Account', exact: true }));
+      // The link has been used.
+      await openView(page, new URL(link).hash);
+      await page.getByLabel('New password').fill('another good password');
+      await page.getByRole('button', { name: 'Change password' }).click();
+      await appears(page.getByText('has been used or has expired'));
+      await appears(page.getByRole('link', { name: 'Send another link' }));
+    });
   });
 
   // Last, because it is about all tests above.

@@ -2,12 +2,14 @@ import { access } from './access.ts';
 import { auth } from './auth.ts';
 import { following } from './following.ts';
 import { lists } from './lists.ts';
+import { mail } from './mail.ts';
 import { messages } from './messages.ts';
 import { profile } from './profile.ts';
 import { rateLimits } from './rate-limits.ts';
 import { reports } from './reports.ts';
 import type { Scenario } from './scenario.ts';
 import { search } from './search.ts';
+import { server } from './server.ts';
 import { spaces } from './spaces.ts';
 import { users } from './users.ts';
 import { values } from './values.ts';
@@ -17,11 +19,13 @@ export const scenarios: readonly Scenario[] = [
   ...auth,
   ...following,
   ...lists,
+  ...mail,
   ...messages,
   ...profile,
   ...rateLimits,
   ...reports,
   ...search,
+  ...server,
   ...spaces,
   ...users,
   ...values,

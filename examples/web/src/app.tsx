@@ -1,8 +1,11 @@
 import { useEffect, useSyncExternalStore } from 'react';
 import { Account } from './account/account.tsx';
+import { ForgotPassword } from './account/forgot-password.tsx';
+import { ResetPassword } from './account/reset-password.tsx';
 import { ExpiredSession, SignIn } from './account/sign-in.tsx';
 import { SignUp } from './account/sign-up.tsx';
 import { UserProfile } from './account/user-profile.tsx';
+import { VerifyEmail } from './account/verify-email.tsx';
 import { type Address, askToSignIn, useAddress } from './navigation.ts';
 import { session, useIsSignedIn } from './session.ts';
 import { SiteHeader } from './site-header.tsx';
@@ -56,6 +59,12 @@ function View({ path, parameters }: Address) {
       return <SignIn back={parameters.get('back')} />;
     case 'sign-up':
       return <SignUp back={parameters.get('back')} />;
+    case 'forgot-password':
+      return <ForgotPassword />;
+    case 'reset-password':
+      return <ResetPassword token={parameters.get('token') ?? ''} />;
+    case 'verify-email':
+      return <VerifyEmail token={parameters.get('token') ?? ''} />;
     case 'your-spaces':
       return <SignedIn view={<YourSpaces />} />;
     case 'new-space':

@@ -61,6 +61,36 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_creation ON idempotency_keys (created_at);
 
+CREATE TABLE mail_tokens (
+  token_hash TEXT PRIMARY KEY,
+  kind TEXT NOT NULL,
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  address TEXT NOT NULL,
+  expires_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX mail_tokens_by_time ON mail_tokens (expires_at);
+
+CREATE INDEX mail_tokens_by_user ON mail_tokens (user_pk);
+
+CREATE TABLE mails (
+  pk INTEGER PRIMARY KEY AUTOINCREMENT,
+  mail_id TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL,
+  user_pk INTEGER REFERENCES users ON DELETE CASCADE,
+  address TEXT NOT NULL,
+  language TEXT NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  send_after TEXT NOT NULL,
+  created_at TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX mails_by_address ON mails (address);
+
+CREATE INDEX mails_by_time ON mails (send_after);
+
+CREATE INDEX mails_by_user ON mails (user_pk);
+
 CREATE TABLE message_changes (
   message_id TEXT PRIMARY KEY,
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,

@@ -45,6 +45,11 @@ export const neverDrawn: Readonly<Record<string, string>> = {
   logout: 'The ledger does not compare its effects.',
   endSession: 'The ledger does not compare its effects.',
   changePassword: 'The ledger does not compare its effects.',
+  changeEmail: 'The server of these trials sends no mail.',
+  requestEmailVerification: 'The server of these trials sends no mail.',
+  requestPasswordReset: 'The server of these trials sends no mail.',
+  resetPassword: 'It needs a token of a mail.',
+  verifyEmail: 'It needs a token of a mail.',
   renewInvitationCode: 'The ledger does not compare its effects.',
 };
 

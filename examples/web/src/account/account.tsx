@@ -11,6 +11,7 @@ import { AvatarForm } from './avatar-form.tsx';
 import { BioForm } from './bio-form.tsx';
 import { DataDownload } from './data-download.tsx';
 import { Deletion } from './deletion.tsx';
+import { EmailForm } from './email-form.tsx';
 import { PasswordForm } from './password-form.tsx';
 import { Sessions } from './sessions.tsx';
 import { Summary } from './summary.tsx';
@@ -53,6 +54,7 @@ export function Account({ section }: { section: string | null }) {
       )}
       {profile && shown === 'security' && (
         <>
+          <EmailForm profile={profile} />
           <PasswordForm email={profile.email} />
           <Sessions />
         </>

@@ -1,6 +1,6 @@
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { loginMutation } from 'space-service/tanstack-react-query';
+import { getServerOptions, loginMutation } from 'space-service/tanstack-react-query';
 import { addressOf, openView, replaceView } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { session, useIsSignedIn, useSessionStatus } from '../session.ts';
@@ -12,12 +12,18 @@ import { deviceName } from './device-name.ts';
 /** @param back the address that needs a session, which is opened afterwards */
 export function SignIn({ back }: { back: string | null }) {
   useReturn(back);
+  const { data: server } = useQuery(getServerOptions());
   return (
     <div className="narrow">
       <Heading title="Sign in" />
       <div className="panel">
         <SignInForm />
       </div>
+      {server?.sends_mail && (
+        <p>
+          <a href={addressOf('forgot-password')}>Forgot your password?</a>
+        </p>
+      )}
       <p>
         New here? <a href={addressOf('sign-up', { back: back ?? undefined })}>Create an account</a>.
       </p>

@@ -1,0 +1,63 @@
+import { isIP } from 'node:net';
+import { createTransport } from 'nodemailer';
+import type { MailMessage } from './message.ts';
+
+/** Hands a message to a mail server, or to something in its place. Rejects if it was not accepted. */
+export type Deliver = (message: MailMessage) => Promise<unknown>;
+
+/** Maximum times to connect, until the greeting, and without a response. Together shorter than a lease. */
+const TIMEOUTS_MS = { connectionTimeout: 30_000, greetingTimeout: 30_000, socketTimeout: 60_000 };
+
+/**
+ * Returns a function that sends messages through an SMTP server, each over a connection of its own. `smtp:` uses STARTTLS,
+ * and requires it unless the server is on this machine or the URL ends with `?ignoreTLS=true`.
+ */
+export function deliverThrough(mailUrl: string): Deliver {
+  const { protocol, hostname, searchParams } = new URL(mailUrl);
+  const transport = createTransport({
+    url: mailUrl,
+    requireTLS:
+      protocol === 'smtp:' && !isLoopback(hostname) && searchParams.get('ignoreTLS') !== 'true',
+    ...TIMEOUTS_MS,
+  });
+  return (message) => transport.sendMail(message);
+}
+
+function isLoopback(hostname: string): boolean {
+  const address = hostname.replace(/^\[(.*)\]$/, '$1');
+  return (
+    hostname === 'localhost' ||
+    address === '::1' ||
+    (isIP(address) === 4 && address.startsWith('127.'))
+  );
+}
+
+/** What a mail server has answered; null if it has not answered. */
+export interface DeliveryFailure {
+  /** Whether it will never accept this message. Otherwise, another attempt can succeed. */
+  isPermanent: boolean;
+  /** Whether the server has refused this message. Otherwise, it would probably not accept another one now. */
+  isAnswer: boolean;
+  /** Without the address of the recipient. */
+  reason: string;
+}
+
+/** The commands whose rejection is about the message or its recipient. Others are about the settings. */
+const MESSAGE_COMMANDS = ['RCPT TO', 'DATA'];
+
+export function describeFailure(error: unknown, address: string): DeliveryFailure {
+  const {
+    message,
+    command = '',
+    responseCode = 0,
+  } = error as Error & {
+    command?: string;
+    responseCode?: number;
+  };
+  const isAnswer = responseCode > 0 && MESSAGE_COMMANDS.includes(command);
+  return {
+    isPermanent: isAnswer && responseCode >= 500,
+    isAnswer,
+    reason: message.replaceAll(address, '<address>'),
+  };
+}
