@@ -24,6 +24,7 @@ Headers of requests, in both modes:
 
 For a request to which you cannot add headers, send Prefer before it:
   POST /__next/sendMessage                Applies Prefer to the next request of this operationId
+  GET /__mails                            Returns the mail that --stateful has sent
   POST /__reset                           Forgets such preferences, and restores the data of --stateful`;
 
 // Without a listener, a signal would end the process without its exit handlers, which delete the data of --stateful.
@@ -123,6 +124,7 @@ The API reference is at ${url}/docs.
   curl -w '\\n' -H 'Content-Type: application/json' -d '{"email":"ada@example.com","password":"correct horse battery"}' \\
     ${url}/api/auth/login                                       # returns an access token
   curl -w '\\n' -H 'Prefer: code=503' ${url}/api/profile/me      # any documented status
+  curl -w '\\n' ${url}/__mails                                   # the mail that it has sent
   curl -w '\\n' -X POST ${url}/__reset                           # restores the sample data
 
 The other users are person2@example.com to person30@example.com, with the same password.

@@ -101,6 +101,9 @@ async function handle(
     await application?.reset();
     return send(outgoing, { status: 204, headers: {}, body: '' });
   }
+  if (method === 'GET' && url === '/__mails') {
+    return sendFile(outgoing, 'application/json', JSON.stringify(application?.mails() ?? []));
+  }
   const operation = findOperation(method, url.replace(/\?.*/s, ''));
   const { selection, delayMs } = nextResponses.take(operation?.operationId) ?? preferences;
   await sleep(delayMs);

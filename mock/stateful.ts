@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { buildApp } from '../server/app.ts';
 import { readConfig } from '../server/config.ts';
 import { openContext } from '../server/context.ts';
+import { type CollectedMail, createMailbox, mailboxSettings } from '../server/mail/mailbox.ts';
 import { openLog } from '../server/process/log.ts';
 import { importSample } from '../server/sample/import-sample.ts';
 import { createTemporaryFolder } from '../server/system/temporary-folder.ts';
@@ -13,6 +14,8 @@ import { createTemporaryFolder } from '../server/system/temporary-folder.ts';
 /** The server with sample data in a temporary folder, which is deleted when the process exits. Disposing stops it. */
 export interface Application extends AsyncDisposable {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** Returns the mail that the server has sent since the last reset. */
+  mails(): readonly CollectedMail[];
   /** Replaces all data with the sample data. */
   reset(): Promise<void>;
 }
@@ -30,6 +33,7 @@ export async function openApplication(publicUrl: string): Promise<Application> {
   let current = await openInstance();
   return {
     handle: (incoming, outgoing) => current.handle(incoming, outgoing),
+    mails: () => current.mails(),
     async reset() {
       const next = await openInstance();
       const previous = current;
@@ -55,13 +59,16 @@ async function serveData(dataDir: string, publicUrl: string): Promise<Instance> 
     // Tests of a front end send more requests than a person.
     RATE_LIMITS: 'off',
     LOG_LEVEL: 'warn',
+    ...mailboxSettings(publicUrl),
   });
-  const context = await openContext(config, openLog(config));
+  const mailbox = createMailbox();
+  const context = await openContext(config, openLog(config), { mail: mailbox });
   const app = await buildApp(context);
   await app.ready();
 
   const pending = new Set<ServerResponse>();
   return {
+    mails: () => mailbox.mails,
     handle(incoming, outgoing) {
       pending.add(outgoing);
       outgoing.once('close', () => pending.delete(outgoing));

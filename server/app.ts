@@ -19,6 +19,7 @@ import { checkBody, parseBodies } from './http/bodies.ts';
 import { recordResponses, rejectUnsupportedExpectations } from './http/client-errors.ts';
 import { clientKeys, networkKey } from './http/client-key.ts';
 import { allowOrigins } from './http/cors.ts';
+import { serveMailbox } from './http/demo-mails.ts';
 import { serveDocumentation } from './http/documentation.ts';
 import { drainUnreadBodies } from './http/draining.ts';
 import { errorHandler } from './http/error-handler.ts';
@@ -39,6 +40,7 @@ import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
 import { serveWebPage } from './http/web-page.ts';
+import type { Mailbox } from './mail/mailbox.ts';
 import type { ClientKeys } from './rate-limits/read-limits.ts';
 
 /** The additions of a demo to the application. */
@@ -47,6 +49,8 @@ export interface DemoOptions {
   introduction: string;
   /** Folder of a built web page to serve at `/`. Null for no page. */
   webPageFolder: string | null;
+  /** Shown at `/demo-mails`. */
+  mailbox: Mailbox;
 }
 
 /** Builds the application. It does not listen yet. */
@@ -100,6 +104,7 @@ export async function buildApp(
   await app.register(async (files) => {
     addHooks(files, limits());
     await serveDocumentation(files, context, demo?.introduction);
+    if (demo) serveMailbox(files, demo.mailbox);
     if (demo?.webPageFolder) await serveWebPage(files, demo.webPageFolder, config);
   });
   await app.register(async (avatars) => {

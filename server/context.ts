@@ -53,7 +53,7 @@ type ProcessOptions = Pick<OpenOptions, 'runsMaintenance' | 'stopDeadline'>;
 export async function openContext(
   config: Config,
   log: FastifyBaseLogger,
-  { mail, ...options }: ProcessOptions & { mail?: MailOverrides } = {},
+  { mail, ...options }: ProcessOptions & { mail?: MailOverrides | undefined } = {},
 ): Promise<Context> {
   // Closes the opened resources if a later one fails to open.
   await using opened = new AsyncDisposableStack();
@@ -76,7 +76,7 @@ export async function openContext(
     (started) => started.stop(),
   );
   const mailer = opened.adopt(
-    openMailer(config, engine, { log, outageLog, overrides: mail }),
+    openMailer(config, engine, { log, countMail: metrics.countMail, outageLog, overrides: mail }),
     (started) => started.stop(),
   );
   const followers = opened.adopt(

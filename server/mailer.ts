@@ -1,7 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
-import { MAIL_TIMING, type MailSender, type MailTiming, startMailSender } from './mail/sender.ts';
+import {
+  MAIL_TIMING,
+  type MailOutcome,
+  type MailSender,
+  type MailTiming,
+  startMailSender,
+} from './mail/sender.ts';
 import { type Deliver, deliverThrough } from './mail/smtp.ts';
 import { readMailTexts } from './mail/texts.ts';
 import type { OutageLog } from './system/outage-log.ts';
@@ -28,10 +34,12 @@ export function openMailer(
   engine: Engine,
   {
     log,
+    countMail,
     outageLog,
     overrides: { deliver = undefined, timing } = {},
   }: {
     log: FastifyBaseLogger;
+    countMail(result: 'sent' | MailOutcome): void;
     outageLog: Pick<OutageLog, 'report'>;
     overrides?: MailOverrides | undefined;
   },
@@ -46,12 +54,11 @@ export function openMailer(
       settings: { siteName, ...mail },
     },
     {
-      onSent() {},
-      onFailure: ({ reason }, outcome, { mailId, kind, attempts }) =>
-        log.warn(
-          { mailId, kind, attempts, reason },
-          `mail was not accepted and has been ${outcome}`,
-        ),
+      onSent: () => countMail('sent'),
+      onFailure({ reason }, outcome, { mailId, kind, attempts }) {
+        countMail(outcome);
+        log.warn({ mailId, kind, attempts, reason }, `mail was not accepted and is ${outcome}`);
+      },
       onError(error) {
         if (engine.isUnavailable(error)) outageLog.report('database', error);
         else log.error({ err: error }, 'sending mail failed and will be retried');

@@ -5,8 +5,10 @@ import { login } from '../auth/login.ts';
 import { findCaller } from '../auth/sessions.ts';
 import type { Command, Terminal } from '../command-line/command.ts';
 import { commandLine } from '../command-line/help.ts';
+import { printable } from '../command-line/printable.ts';
 import { type Config, DEFAULT_PORT, readConfig } from '../config.ts';
 import type { Context } from '../context.ts';
+import { createMailbox, mailboxSettings } from '../mail/mailbox.ts';
 import { openLog } from '../process/log.ts';
 import { type Address, PortInUseError, resolvePort } from '../process/port.ts';
 import { serve } from '../process/serve.ts';
@@ -40,7 +42,13 @@ export const demo: Command = async (_, terminal) => {
   const webPageFolder = existsSync(join(page, 'index.html')) ? page : null;
   const context = await serve(config, openLog({ logLevel: 'warn' }), {
     runsMaintenance: true,
-    demo: { introduction: INTRODUCTION, webPageFolder },
+    demo: {
+      introduction: INTRODUCTION,
+      webPageFolder,
+      mailbox: createMailbox(({ to, subject, text }) =>
+        console.log(`Mail to ${printable(to)}: ${subject}\n\n${text}`),
+      ),
+    },
   });
   const { token } = await login(context, DEMO_ACCOUNT.email, DEMO_ACCOUNT.password);
   const spare = await login(context, SPARE_EMAIL, DEMO_ACCOUNT.password);
@@ -64,8 +72,13 @@ async function report(context: Context, token: string, reason: string): Promise<
 async function configForDemo(dataDir: string, { environment, console }: Terminal): Promise<Config> {
   const { HOST, PORT } = environment;
   const own = { DATA_DIR: dataDir, PUBLIC_RATE_LIMIT: 'off' };
+  /** Links in mail lead to the page of the demo. */
+  const read = (settings: Record<string, string | undefined>) => {
+    const { publicUrl } = readConfig(settings);
+    return readConfig({ ...settings, ...mailboxSettings(publicUrl) });
+  };
   // Other settings can be those of a real service, whose database, bucket and URLs the demo must not use.
-  const config = readConfig({ ...own, HOST, PORT });
+  const config = read({ ...own, HOST, PORT });
   if (config.port === DEFAULT_PORT && !(await isFree(config))) {
     console.log(
       `Port ${DEFAULT_PORT} is in use, so the demo uses a free port. To choose one, set PORT.`,
@@ -74,7 +87,7 @@ async function configForDemo(dataDir: string, { environment, console }: Terminal
     return config;
   }
   const port = await resolvePort({ host: config.host, port: 0 });
-  return readConfig({ ...own, HOST: config.host, PORT: String(port) });
+  return read({ ...own, HOST: config.host, PORT: String(port) });
 }
 
 async function isFree(address: Address): Promise<boolean> {
@@ -106,6 +119,7 @@ space-service is running. Its sample data is deleted when you stop the demo.
 
   Try it in the browser  ${hasWebPage ? url : `${url}/docs`}
   Sign in                ${email}, with the password "${password}"${invitation}
+  Mail of the demo       ${url}/demo-mails
   API reference          ${url}/docs
   The contract           ${url}/openapi.yaml
   Reports by users       DATA_DIR=${config.dataDir} ${commandLine('reports')}

@@ -67,6 +67,12 @@ export const commands = {
     summary: 'Marks an account as verified.',
     load: async () => (await import('./accounts.ts')).verify,
   },
+  'send-test-mail': {
+    positionals: 'ADDRESS',
+    summary: 'Sends a mail to find out whether the settings of mail work.',
+    details: 'It prints what the mail server has answered.',
+    load: async () => (await import('./send-test-mail.ts')).sendTestMail,
+  },
   'check-usernames': {
     positionals: '',
     summary: 'Lists usernames that the current rules would reject. They stay valid.',

@@ -69,7 +69,7 @@ function toHtml(body: string, link: string, language: string): string {
   return `<!DOCTYPE html>\n<html lang="${escapeHtml(language)}">\n<meta charset="utf-8">\n<body dir="auto">\n${paragraphs.join('\n')}\n</body>\n</html>\n`;
 }
 
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -9,10 +9,11 @@ export type Deliver = (message: MailMessage) => Promise<unknown>;
 const TIMEOUTS_MS = { connectionTimeout: 30_000, greetingTimeout: 30_000, socketTimeout: 60_000 };
 
 /**
- * Returns a function that sends messages through an SMTP server, each over a connection of its own. `smtp:` uses STARTTLS,
+ * Returns a function that sends messages through an SMTP server, each over a connection of its own. It resolves to what
+ * the server has answered. `smtp:` uses STARTTLS,
  * and requires it unless the server is on this machine or the URL ends with `?ignoreTLS=true`.
  */
-export function deliverThrough(mailUrl: string): Deliver {
+export function deliverThrough(mailUrl: string): (message: MailMessage) => Promise<string> {
   const { protocol, hostname, searchParams } = new URL(mailUrl);
   const transport = createTransport({
     url: mailUrl,
@@ -20,7 +21,7 @@ export function deliverThrough(mailUrl: string): Deliver {
       protocol === 'smtp:' && !isLoopback(hostname) && searchParams.get('ignoreTLS') !== 'true',
     ...TIMEOUTS_MS,
   });
-  return (message) => transport.sendMail(message);
+  return async (message) => (await transport.sendMail(message)).response ?? '';
 }
 
 function isLoopback(hostname: string): boolean {

@@ -3,6 +3,7 @@ import { countWaitingPasswords } from '../auth/password-hashing.ts';
 import { countWaitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
+import { measureOutbox } from '../mail/outbox.ts';
 import { type OutageLog, RESOURCES } from '../system/outage-log.ts';
 
 /** The metrics of this process. */
@@ -11,6 +12,8 @@ export interface Metrics {
   registry: Registry | null;
   countFailedLogin(): void;
   countDelayedLogin(): void;
+  /** Counts an attempt to send mail. */
+  countMail(result: 'sent' | 'postponed' | 'deleted'): void;
   /** Records a request and its duration in seconds. `aborted`: its connection closed before the response ended. */
   recordRequest(labels: { operation: string; status: number | 'aborted' }, seconds: number): void;
   /** Runs a search and records its duration. */
@@ -20,7 +23,7 @@ export interface Metrics {
 /** Creates the metrics of this process. They are enabled if METRICS_TOKEN is set. */
 export function openMetrics(
   { metricsToken, instance }: Pick<Config, 'metricsToken' | 'instance'>,
-  engine: Pick<Engine, 'activity' | 'searchIndex'>,
+  engine: Pick<Engine, 'activity' | 'searchIndex' | 'db' | 'isUnavailable'>,
   outageLog: Pick<OutageLog, 'isFailing'>,
 ): Metrics {
   if (metricsToken === null) {
@@ -29,6 +32,7 @@ export function openMetrics(
       recordRequest() {},
       countFailedLogin() {},
       countDelayedLogin() {},
+      countMail() {},
       timeSearch: (_kind, search) => search(),
     };
   }
@@ -58,7 +62,14 @@ export function openMetrics(
     help: 'Logins that were delayed because of many failed logins to the same account',
     registers,
   });
+  const mails = new Counter({
+    name: 'mail_attempts_total',
+    help: 'Attempts to send mail: sent, postponed after a failure, or deleted after the last one',
+    labelNames: ['result'],
+    registers,
+  });
   collectQueueLengths(registry, engine);
+  collectOutbox(registry, engine);
   collectActivity(registry, engine);
   collectPendingSpaces(registry, engine);
   collectOutages(registry, outageLog);
@@ -66,6 +77,7 @@ export function openMetrics(
     registry,
     countFailedLogin: () => failedLogins.inc(),
     countDelayedLogin: () => delayedLogins.inc(),
+    countMail: (result) => mails.inc({ result }),
     recordRequest: (labels, seconds) => requests.observe(labels, seconds),
     async timeSearch(kind, search) {
       const stop = searches.startTimer({ kind });
@@ -107,6 +119,32 @@ function collectPendingSpaces(
     aggregator: 'max',
     async collect() {
       this.set(await searchIndex.countPending());
+    },
+  });
+}
+
+/** While the database is unavailable, they keep their last values. */
+function collectOutbox(registry: Registry, engine: Pick<Engine, 'db' | 'isUnavailable'>): void {
+  const oldest = new Gauge({
+    name: 'mail_oldest_seconds',
+    help: 'Age of the oldest mail that waits to be sent, 0 if none does',
+    registers: [registry],
+    // All processes read the same outbox.
+    aggregator: 'max',
+  });
+  new Gauge({
+    name: 'mail_waiting',
+    help: 'Number of mails that wait to be sent',
+    registers: [registry],
+    aggregator: 'max',
+    async collect() {
+      try {
+        const { waiting, oldestSeconds } = await measureOutbox(engine);
+        this.set(waiting);
+        oldest.set(oldestSeconds);
+      } catch (error) {
+        if (!engine.isUnavailable(error)) throw error;
+      }
     },
   });
 }

@@ -23,7 +23,8 @@ export async function serve(
 ): Promise<Context> {
   if (runsMaintenance) logStart(config, log);
   const stopDeadline = new ProcessStopDeadline(log);
-  const open = () => openContext(config, log, { runsMaintenance, stopDeadline });
+  const open = () =>
+    openContext(config, log, { runsMaintenance, stopDeadline, mail: demo?.mailbox });
   // The supervisor has migrated the database before it starts workers, so they open it quickly.
   const context = runsMaintenance ? await respondWhileStarting(config, open) : await open();
   const app = await buildApp(context, TIME_LIMITS, demo);

@@ -27,6 +27,23 @@ describe('npm run demo', () => {
     expect((await shown.json()).info.description).toMatch(/^\*\*This is a demo\.\*\*/);
   });
 
+  test('shows its mail in the terminal and at a URL', async () => {
+    await using demo = startProgram('demo', [], { TMPDIR: folder, PORT: '0' });
+    await expect.poll(demo.stdout).toContain('person29@example.com');
+    const [, mailUrl = ''] = /Mail of the demo +(\S+)/.exec(demo.stdout()) ?? [];
+    expect(await (await fetch(mailUrl)).text()).toContain('No mail has been sent yet.');
+    const request = await fetch(mailUrl.replace('/demo-mails', '/api/auth/password-resets'), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'ada@example.com' }),
+    });
+    expect(request.status).toBe(202);
+    await expect
+      .poll(demo.stdout)
+      .toMatch(/Mail to ada@example\.com: [\s\S]*\/#\/reset-password\?token=spm_/);
+    expect(await (await fetch(mailUrl)).text()).toMatch(/<a href="http[^"]+token=spm_[^"]+">/);
+  });
+
   test('ignores the settings of another service', async () => {
     await using demo = startProgram('demo', [], {
       TMPDIR: folder,

@@ -316,6 +316,23 @@ describe('With --stateful, the mock server', () => {
     return response.status;
   };
 
+  test('returns the mail that it has sent, with a token that works', async () => {
+    const json = { 'content-type': 'application/json' };
+    const send = (method: string, path: string, body: object) =>
+      fetch(url + path, { method, headers: json, body: JSON.stringify(body) });
+    const path = '/api/auth/password-resets';
+    expect((await send('POST', path, { email: 'person2@example.com' })).status).toBe(202);
+    const readMails = async () => (await fetch(`${url}/__mails`)).json();
+    await expect.poll(readMails).toMatchObject([{ to: 'person2@example.com' }]);
+    const [{ text }] = await readMails();
+    const [, token] = /token=(\S+)/.exec(text) ?? [];
+    const newPassword = 'staple of the north wind';
+    expect((await send('PUT', path, { token, newPassword })).status).toBe(200);
+    expect((await send('PUT', path, { token, newPassword })).status).toBe(400);
+    expect((await fetch(`${url}/__reset`, { method: 'POST' })).status).toBe(204);
+    expect(await readMails()).toEqual([]);
+  });
+
   test('keeps changes until POST /__reset', async () => {
     const headers = await signIn();
     expect(await statusOf('DELETE', '/api/profile/account', headers)).toBe(200);

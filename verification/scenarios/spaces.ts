@@ -709,8 +709,8 @@ export const spaces: Scenario[] = [
     operation: 'listParticipations',
     sentence: 'has the unread messages of all spaces on its first page',
     rule: 'The unread messages in all spaces of the caller together.',
-    async run({ users }) {
-      const [ada, grace] = (await users(2)) as [User, User];
+    async run({ user, newcomer }) {
+      const [ada, grace] = [await user(), await newcomer()];
       const spaces = [await createSpace(ada), await createSpace(ada), await createSpace(ada)];
       for (const space of spaces) await join(space, grace);
       const [first, second] = spaces as [Space, Space];

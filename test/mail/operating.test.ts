@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { startApp } from '../support/app.ts';
+import { runCommand } from '../support/commands.ts';
+import { startMailServer } from '../support/mail-server.ts';
+import { parseMetrics } from '../support/metrics.ts';
+import { waitUntil } from '../support/wait-until.ts';
+
+test('send-test-mail prints what the mail server has answered', async () => {
+  await using mailServer = await startMailServer();
+  const args = ['ann@example.com'];
+  const sent = await runCommand('send-test-mail', args, mailServer.settings);
+  expect(sent).toMatchObject({ code: 0, stderr: '' });
+  expect(sent.stdout).toMatch(/^The mail server has accepted the mail: 250 /);
+  expect((await mailServer.receive('ann@example.com')).headers).toContain('Test mail of Spaces');
+});
+
+test('send-test-mail explains why the mail was not sent', async () => {
+  await using mailServer = await startMailServer({
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    onRcptTo: (_address, _session, callback) =>
+      callback(Object.assign(new Error('No such mailbox'), { responseCode: 550 })),
+  });
+  const run = (address: string, settings: Record<string, string>) =>
+    runCommand('send-test-mail', [address], settings);
+  const { code, stderr } = await run('ann@example.com', mailServer.settings);
+  expect(code).toBe(1);
+  expect(stderr).toContain('550 No such mailbox');
+  expect((await run('ann', mailServer.settings)).stderr).toContain('not an email address');
+  expect((await run('ann@example.com', {})).stderr).toContain('Set MAIL_URL');
+});
+
+test.each<Record<string, string>>([
+  { MAIL_URL: 'mail.example.org', MAIL_FROM: 'a@example.org', WEB_URL: 'https://example.org' },
+  { MAIL_URL: 'smtps://mail.example.org', WEB_URL: 'https://example.org' },
+  { MAIL_URL: 'smtps://user:secret@mail.example.org', MAIL_FROM: 'a@example.org' },
+])('rejects the settings %j', async (settings) => {
+  const { code, stderr } = await runCommand('send-test-mail', ['ann@example.com'], settings);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^(MAIL_URL|MAIL_FROM|WEB_URL)=\S* is invalid: must be/);
+  expect(stderr).not.toContain('secret');
+});
+
+test('metrics count mail that waits and that has been sent', async () => {
+  let isRefusing = true;
+  await using mailServer = await startMailServer({
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    onRcptTo: (_address, _session, callback) =>
+      callback(isRefusing ? Object.assign(new Error('Later'), { responseCode: 450 }) : null),
+  });
+  await using app = await startApp({ ...mailServer.settings, METRICS_TOKEN: 'metrics' });
+  const read = async () => {
+    const headers = { authorization: 'Bearer metrics' };
+    return parseMetrics(await (await fetch(`${app.url}/metrics`, { headers })).text());
+  };
+  await app.register('ann');
+  await waitUntil(
+    'an attempt fails',
+    async () => (await read())('mail_attempts_total{result="postponed"}') === 1,
+  );
+  const waiting = await read();
+  expect(waiting('mail_waiting')).toBe(1);
+  expect(waiting('mail_oldest_seconds')).toBeGreaterThan(0);
+  isRefusing = false;
+  await app.register('ben');
+  await mailServer.receive('ben@example.com');
+  await waitUntil(
+    'the mail is counted',
+    async () => (await read())('mail_attempts_total{result="sent"}') === 1,
+  );
+});
