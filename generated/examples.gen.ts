@@ -547,6 +547,23 @@ const problem9: ResponseExample<types.Problem> = {
 };
 
 const problem10: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "Verify your email address first. The link is in the mail to it.",
+    "code": "email_not_verified",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem11: ResponseExample<types.Problem> = {
   "status": 408,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -563,7 +580,7 @@ const problem10: ResponseExample<types.Problem> = {
   }
 };
 
-const problem11: ResponseExample<types.Problem> = {
+const problem12: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -591,7 +608,7 @@ const problem11: ResponseExample<types.Problem> = {
   }
 };
 
-const problem12: ResponseExample<types.Problem> = {
+const problem13: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -619,7 +636,7 @@ const problem12: ResponseExample<types.Problem> = {
   }
 };
 
-const problem13: ResponseExample<types.Problem> = {
+const problem14: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -636,7 +653,7 @@ const problem13: ResponseExample<types.Problem> = {
   }
 };
 
-const problem14: ResponseExample<types.Problem> = {
+const problem15: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -653,7 +670,7 @@ const problem14: ResponseExample<types.Problem> = {
   }
 };
 
-const problem15: ResponseExample<types.Problem> = {
+const problem16: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -678,7 +695,7 @@ const problem15: ResponseExample<types.Problem> = {
   }
 };
 
-const problem16: ResponseExample<types.Problem> = {
+const problem17: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -703,7 +720,7 @@ const problem16: ResponseExample<types.Problem> = {
   }
 };
 
-const problem17: ResponseExample<types.Problem> = {
+const problem18: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -728,7 +745,7 @@ const problem17: ResponseExample<types.Problem> = {
   }
 };
 
-const problem18: ResponseExample<types.Problem> = {
+const problem19: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -745,7 +762,7 @@ const problem18: ResponseExample<types.Problem> = {
   }
 };
 
-const problem19: ResponseExample<types.Problem> = {
+const problem20: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -770,7 +787,7 @@ const problem19: ResponseExample<types.Problem> = {
   }
 };
 
-const problem20: ResponseExample<types.Problem> = {
+const problem21: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -795,7 +812,7 @@ const problem20: ResponseExample<types.Problem> = {
   }
 };
 
-const problem21: ResponseExample<types.Problem> = {
+const problem22: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -812,7 +829,7 @@ const problem21: ResponseExample<types.Problem> = {
   }
 };
 
-const problem22: ResponseExample<types.Problem> = {
+const problem23: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -837,7 +854,7 @@ const problem22: ResponseExample<types.Problem> = {
   }
 };
 
-const problem23: ResponseExample<types.Problem> = {
+const problem24: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -862,7 +879,7 @@ const problem23: ResponseExample<types.Problem> = {
   }
 };
 
-const problem24: ResponseExample<types.Problem> = {
+const problem25: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -887,7 +904,7 @@ const problem24: ResponseExample<types.Problem> = {
   }
 };
 
-const problem25: ResponseExample<types.Problem> = {
+const problem26: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -912,7 +929,7 @@ const problem25: ResponseExample<types.Problem> = {
   }
 };
 
-const problem26: ResponseExample<types.Problem> = {
+const problem27: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -937,7 +954,7 @@ const problem26: ResponseExample<types.Problem> = {
   }
 };
 
-const problem27: ResponseExample<types.Problem> = {
+const problem28: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -965,7 +982,7 @@ const problem27: ResponseExample<types.Problem> = {
   }
 };
 
-const problem28: ResponseExample<types.Problem> = {
+const problem29: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -990,7 +1007,7 @@ const problem28: ResponseExample<types.Problem> = {
   }
 };
 
-const problem29: ResponseExample<types.Problem> = {
+const problem30: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1010,7 +1027,7 @@ const problem29: ResponseExample<types.Problem> = {
   }
 };
 
-const problem30: ResponseExample<types.Problem> = {
+const problem31: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1038,7 +1055,7 @@ const problem30: ResponseExample<types.Problem> = {
   }
 };
 
-const problem31: ResponseExample<types.Problem> = {
+const problem32: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1055,7 +1072,7 @@ const problem31: ResponseExample<types.Problem> = {
   }
 };
 
-const problem32: ResponseExample<types.Problem> = {
+const problem33: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1080,7 +1097,7 @@ const problem32: ResponseExample<types.Problem> = {
   }
 };
 
-const problem33: ResponseExample<types.Problem> = {
+const problem34: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1105,7 +1122,7 @@ const problem33: ResponseExample<types.Problem> = {
   }
 };
 
-const problem34: ResponseExample<types.Problem> = {
+const problem35: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1130,7 +1147,7 @@ const problem34: ResponseExample<types.Problem> = {
   }
 };
 
-const problem35: ResponseExample<types.Problem> = {
+const problem36: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1155,7 +1172,7 @@ const problem35: ResponseExample<types.Problem> = {
   }
 };
 
-const problem36: ResponseExample<types.Problem> = {
+const problem37: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1175,7 +1192,7 @@ const problem36: ResponseExample<types.Problem> = {
   }
 };
 
-const problem37: ResponseExample<types.Problem> = {
+const problem38: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1200,7 +1217,7 @@ const problem37: ResponseExample<types.Problem> = {
   }
 };
 
-const problem38: ResponseExample<types.Problem> = {
+const problem39: ResponseExample<types.Problem> = {
   "status": 401,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1221,7 +1238,7 @@ const problem38: ResponseExample<types.Problem> = {
   }
 };
 
-const problem39: ResponseExample<types.Problem> = {
+const problem40: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1241,7 +1258,7 @@ const problem39: ResponseExample<types.Problem> = {
   }
 };
 
-const problem40: ResponseExample<types.Problem> = {
+const problem41: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1266,7 +1283,7 @@ const problem40: ResponseExample<types.Problem> = {
   }
 };
 
-const problem41: ResponseExample<types.Problem> = {
+const problem42: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1291,7 +1308,7 @@ const problem41: ResponseExample<types.Problem> = {
   }
 };
 
-const problem42: ResponseExample<types.Problem> = {
+const problem43: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1316,7 +1333,7 @@ const problem42: ResponseExample<types.Problem> = {
   }
 };
 
-const problem43: ResponseExample<types.Problem> = {
+const problem44: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1333,7 +1350,7 @@ const problem43: ResponseExample<types.Problem> = {
   }
 };
 
-const problem44: ResponseExample<types.Problem> = {
+const problem45: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1358,7 +1375,7 @@ const problem44: ResponseExample<types.Problem> = {
   }
 };
 
-const problem45: ResponseExample<types.Problem> = {
+const problem46: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1375,7 +1392,7 @@ const problem45: ResponseExample<types.Problem> = {
   }
 };
 
-const problem46: ResponseExample<types.Problem> = {
+const problem47: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1392,7 +1409,7 @@ const problem46: ResponseExample<types.Problem> = {
   }
 };
 
-const problem47: ResponseExample<types.Problem> = {
+const problem48: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1409,7 +1426,7 @@ const problem47: ResponseExample<types.Problem> = {
   }
 };
 
-const problem48: ResponseExample<types.Problem> = {
+const problem49: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1434,7 +1451,7 @@ const problem48: ResponseExample<types.Problem> = {
   }
 };
 
-const problem49: ResponseExample<types.Problem> = {
+const problem50: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1451,7 +1468,7 @@ const problem49: ResponseExample<types.Problem> = {
   }
 };
 
-const problem50: ResponseExample<types.Problem> = {
+const problem51: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1476,7 +1493,7 @@ const problem50: ResponseExample<types.Problem> = {
   }
 };
 
-const problem51: ResponseExample<types.Problem> = {
+const problem52: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1493,7 +1510,7 @@ const problem51: ResponseExample<types.Problem> = {
   }
 };
 
-const problem52: ResponseExample<types.Problem> = {
+const problem53: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1510,7 +1527,7 @@ const problem52: ResponseExample<types.Problem> = {
   }
 };
 
-const problem53: ResponseExample<types.Problem> = {
+const problem54: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1527,7 +1544,7 @@ const problem53: ResponseExample<types.Problem> = {
   }
 };
 
-const problem54: ResponseExample<types.Problem> = {
+const problem55: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1552,7 +1569,7 @@ const problem54: ResponseExample<types.Problem> = {
   }
 };
 
-const problem55: ResponseExample<types.Problem> = {
+const problem56: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1569,7 +1586,7 @@ const problem55: ResponseExample<types.Problem> = {
   }
 };
 
-const problem56: ResponseExample<types.Problem> = {
+const problem57: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1594,7 +1611,7 @@ const problem56: ResponseExample<types.Problem> = {
   }
 };
 
-const problem57: ResponseExample<types.Problem> = {
+const problem58: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1619,7 +1636,7 @@ const problem57: ResponseExample<types.Problem> = {
   }
 };
 
-const problem58: ResponseExample<types.Problem> = {
+const problem59: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1644,7 +1661,7 @@ const problem58: ResponseExample<types.Problem> = {
   }
 };
 
-const problem59: ResponseExample<types.Problem> = {
+const problem60: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1661,7 +1678,7 @@ const problem59: ResponseExample<types.Problem> = {
   }
 };
 
-const problem60: ResponseExample<types.Problem> = {
+const problem61: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1678,7 +1695,7 @@ const problem60: ResponseExample<types.Problem> = {
   }
 };
 
-const problem61: ResponseExample<types.Problem> = {
+const problem62: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1695,7 +1712,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1712,7 +1729,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1737,7 +1754,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1754,7 +1771,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem66: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1779,7 +1796,7 @@ const problem65: ResponseExample<types.Problem> = {
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem67: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1796,7 +1813,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1813,7 +1830,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1838,7 +1855,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1855,7 +1872,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1880,7 +1897,7 @@ const problem70: ResponseExample<types.Problem> = {
   }
 };
 
-const problem71: ResponseExample<types.Problem> = {
+const problem72: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1897,7 +1914,7 @@ const problem71: ResponseExample<types.Problem> = {
   }
 };
 
-const problem72: ResponseExample<types.Problem> = {
+const problem73: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1914,7 +1931,7 @@ const problem72: ResponseExample<types.Problem> = {
   }
 };
 
-const problem73: ResponseExample<types.Problem> = {
+const problem74: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1939,7 +1956,7 @@ const problem73: ResponseExample<types.Problem> = {
   }
 };
 
-const problem74: ResponseExample<types.Problem> = {
+const problem75: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1956,7 +1973,7 @@ const problem74: ResponseExample<types.Problem> = {
   }
 };
 
-const problem75: ResponseExample<types.Problem> = {
+const problem76: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1981,7 +1998,7 @@ const problem75: ResponseExample<types.Problem> = {
   }
 };
 
-const problem76: ResponseExample<types.Problem> = {
+const problem77: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1998,7 +2015,7 @@ const problem76: ResponseExample<types.Problem> = {
   }
 };
 
-const problem77: ResponseExample<types.Problem> = {
+const problem78: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2250,11 +2267,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem8,
       username_invalid: problem9,
       unauthenticated: problem7,
-      request_timeout: problem10,
-      username_taken: problem11,
-      username_reserved: problem12,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      email_not_verified: problem10,
+      request_timeout: problem11,
+      username_taken: problem12,
+      username_reserved: problem13,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2277,12 +2295,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem15,
-      bio_invalid: problem16,
+      invalid_request: problem16,
+      bio_invalid: problem17,
       unauthenticated: problem7,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      email_not_verified: problem10,
+      request_timeout: problem11,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2308,14 +2327,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      avatar_missing: problem17,
-      invalid_request: problem18,
+      avatar_missing: problem18,
+      invalid_request: problem19,
       unauthenticated: problem7,
-      request_timeout: problem10,
-      avatar_too_large: problem19,
-      avatar_type_unsupported: problem20,
-      unsupported_media_type: problem21,
-      avatar_undecodable: problem22,
+      email_not_verified: problem10,
+      request_timeout: problem11,
+      avatar_too_large: problem20,
+      avatar_type_unsupported: problem21,
+      unsupported_media_type: problem22,
+      avatar_undecodable: problem23,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2363,15 +2383,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem23,
-      password_invalid: problem24,
-      password_too_common: problem25,
-      password_names_you: problem26,
+      invalid_request: problem24,
+      password_invalid: problem25,
+      password_too_common: problem26,
+      password_names_you: problem27,
       unauthenticated: problem7,
-      current_password_incorrect: problem27,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      current_password_incorrect: problem28,
+      request_timeout: problem11,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2397,14 +2417,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem28,
+      invalid_request: problem29,
       unauthenticated: problem7,
-      current_password_incorrect: problem27,
-      mail_disabled: problem29,
-      request_timeout: problem10,
-      email_taken: problem30,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      current_password_incorrect: problem28,
+      mail_disabled: problem30,
+      request_timeout: problem11,
+      email_taken: problem31,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2431,7 +2451,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       unauthenticated: problem7,
-      mail_disabled: problem31,
+      mail_disabled: problem32,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2594,18 +2614,18 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem32,
+      invalid_request: problem33,
       username_invalid: problem9,
-      password_invalid: problem33,
-      password_too_common: problem34,
-      password_names_you: problem35,
-      registration_closed: problem36,
-      request_timeout: problem10,
-      username_taken: problem11,
-      username_reserved: problem12,
-      email_taken: problem30,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      password_invalid: problem34,
+      password_too_common: problem35,
+      password_names_you: problem36,
+      registration_closed: problem37,
+      request_timeout: problem11,
+      username_taken: problem12,
+      username_reserved: problem13,
+      email_taken: problem31,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2634,12 +2654,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem37,
-      credentials_incorrect: problem38,
-      account_suspended: problem39,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      invalid_request: problem38,
+      credentials_incorrect: problem39,
+      account_suspended: problem40,
+      request_timeout: problem11,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2662,7 +2682,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem40,
+      invalid_request: problem41,
       unauthenticated: problem7,
       headers_too_large: problem4,
       internal: problem5,
@@ -2688,11 +2708,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem28,
-      mail_disabled: problem31,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      invalid_request: problem29,
+      mail_disabled: problem32,
+      request_timeout: problem11,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2715,14 +2735,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem23,
-      invalid_token: problem41,
-      password_invalid: problem24,
-      password_too_common: problem25,
-      password_names_you: problem26,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      invalid_request: problem24,
+      invalid_token: problem42,
+      password_invalid: problem25,
+      password_too_common: problem26,
+      password_names_you: problem27,
+      request_timeout: problem11,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2744,12 +2764,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem42,
-      invalid_token: problem41,
-      request_timeout: problem10,
-      email_taken: problem43,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      invalid_request: problem43,
+      invalid_token: problem42,
+      request_timeout: problem11,
+      email_taken: problem44,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2982,15 +3002,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem44,
+      invalid_request: problem45,
       unauthenticated: problem7,
-      space_not_found: problem45,
-      request_timeout: problem10,
-      quota_exceeded: problem46,
-      idempotency_key_in_use: problem47,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      idempotency_key_reused: problem48,
+      email_not_verified: problem10,
+      space_not_found: problem46,
+      request_timeout: problem11,
+      quota_exceeded: problem47,
+      idempotency_key_in_use: problem48,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
+      idempotency_key_reused: problem49,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3229,7 +3250,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      space_not_found: problem45,
+      space_not_found: problem46,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3293,8 +3314,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      not_space_creator: problem49,
-      space_not_found: problem45,
+      not_space_creator: problem50,
+      space_not_found: problem46,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3406,7 +3427,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      space_not_found: problem45,
+      space_not_found: problem46,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3440,16 +3461,17 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem50,
+      invalid_request: problem51,
       unauthenticated: problem7,
-      not_a_participant: problem51,
-      space_not_found: problem45,
-      message_not_found: problem52,
-      request_timeout: problem10,
-      idempotency_key_in_use: problem47,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      idempotency_key_reused: problem48,
+      not_a_participant: problem52,
+      email_not_verified: problem10,
+      space_not_found: problem46,
+      message_not_found: problem53,
+      request_timeout: problem11,
+      idempotency_key_in_use: problem48,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
+      idempotency_key_reused: problem49,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3474,6 +3496,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "version": "0.4.0",
           "is_registration_open": true,
           "sends_mail": true,
+          "requires_verified_email": false,
           "terms_url": "https://spaces.example.org/terms",
           "contact": "help@spaces.example.org",
           "limits": {
@@ -3616,7 +3639,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem1,
       invalid_cursor: problem2,
-      not_found: problem53,
+      not_found: problem54,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3639,9 +3662,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem54,
+      invalid_request: problem55,
       unauthenticated: problem7,
-      session_not_found: problem55,
+      session_not_found: problem56,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3756,9 +3779,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      space_not_found: problem45,
+      space_not_found: problem46,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3806,18 +3829,18 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
-      not_space_creator: problem49,
-      space_not_found: problem45,
-      request_timeout: problem10,
-      space_cannot_become_public: problem58,
-      quota_exceeded: problem59,
-      idempotency_key_in_use: problem47,
-      precondition_failed: problem60,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
-      idempotency_key_reused: problem48,
+      not_space_creator: problem50,
+      space_not_found: problem46,
+      request_timeout: problem11,
+      space_cannot_become_public: problem59,
+      quota_exceeded: problem60,
+      idempotency_key_in_use: problem48,
+      precondition_failed: problem61,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
+      idempotency_key_reused: problem49,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3840,10 +3863,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem49,
-      space_not_found: problem45,
+      not_space_creator: problem50,
+      space_not_found: problem46,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3890,13 +3913,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem49,
-      space_not_found: problem45,
-      space_is_public: problem61,
-      idempotency_key_in_use: problem47,
-      idempotency_key_reused: problem48,
+      not_space_creator: problem50,
+      space_not_found: problem46,
+      space_is_public: problem62,
+      idempotency_key_in_use: problem48,
+      idempotency_key_reused: problem49,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3962,9 +3985,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      participation_not_found: problem62,
+      participation_not_found: problem63,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4019,14 +4042,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem63,
+      invalid_request: problem64,
       unauthenticated: problem7,
-      removed_from_space: problem64,
-      space_not_found: problem65,
-      request_timeout: problem10,
-      quota_exceeded: problem66,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      removed_from_space: problem65,
+      email_not_verified: problem10,
+      space_not_found: problem66,
+      request_timeout: problem11,
+      quota_exceeded: problem67,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4049,10 +4073,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      space_not_found: problem45,
-      creator_cannot_leave: problem67,
+      space_not_found: problem46,
+      creator_cannot_leave: problem68,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4114,14 +4138,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem68,
+      invalid_request: problem69,
       unauthenticated: problem7,
-      not_a_participant: problem69,
-      space_not_found: problem45,
-      message_not_found: problem52,
-      request_timeout: problem10,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      not_a_participant: problem70,
+      space_not_found: problem46,
+      message_not_found: problem53,
+      request_timeout: problem11,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4158,9 +4182,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem70,
+      invalid_request: problem71,
       unauthenticated: problem7,
-      message_not_found: problem52,
+      message_not_found: problem53,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4183,10 +4207,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem70,
+      invalid_request: problem71,
       unauthenticated: problem7,
-      not_message_author: problem71,
-      message_not_found: problem52,
+      not_message_author: problem72,
+      message_not_found: problem53,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4219,10 +4243,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem70,
+      invalid_request: problem71,
       unauthenticated: problem7,
-      own_message: problem72,
-      message_not_found: problem52,
+      own_message: problem73,
+      email_not_verified: problem10,
+      message_not_found: problem53,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4256,9 +4281,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem70,
+      invalid_request: problem71,
       unauthenticated: problem7,
-      message_not_found: problem52,
+      message_not_found: problem53,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4287,9 +4312,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem73,
+      invalid_request: problem74,
       unauthenticated: problem7,
-      user_not_found: problem74,
+      user_not_found: problem75,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4377,7 +4402,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      user_not_found: problem74,
+      user_not_found: problem75,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4400,13 +4425,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem75,
+      invalid_request: problem76,
       unauthenticated: problem7,
-      space_not_found: problem45,
-      request_timeout: problem10,
-      too_many_reports: problem76,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      email_not_verified: problem10,
+      space_not_found: problem46,
+      request_timeout: problem11,
+      too_many_reports: problem77,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4429,13 +4455,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem75,
+      invalid_request: problem76,
       unauthenticated: problem7,
-      message_not_found: problem52,
-      request_timeout: problem10,
-      too_many_reports: problem76,
-      body_too_large: problem13,
-      unsupported_media_type: problem14,
+      email_not_verified: problem10,
+      message_not_found: problem53,
+      request_timeout: problem11,
+      too_many_reports: problem77,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4463,12 +4490,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem49,
-      participant_not_found: problem77,
-      space_not_found: problem45,
-      creator_cannot_leave: problem67,
+      not_space_creator: problem50,
+      participant_not_found: problem78,
+      space_not_found: problem46,
+      creator_cannot_leave: problem68,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4491,10 +4518,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem49,
-      space_not_found: problem45,
+      not_space_creator: problem50,
+      space_not_found: problem46,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,

@@ -18,6 +18,7 @@ export const PROBLEM_STATUSES = {
   registration_closed: 403,
   account_suspended: 403,
   mail_disabled: 403,
+  email_not_verified: 403,
   not_space_creator: 403,
   not_message_author: 403,
   not_a_participant: 403,
@@ -131,6 +132,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'username_invalid'
     | 'unauthenticated'
+    | 'email_not_verified'
     | 'request_timeout'
     | 'username_taken'
     | 'username_reserved'
@@ -144,6 +146,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'bio_invalid'
     | 'unauthenticated'
+    | 'email_not_verified'
     | 'request_timeout'
     | 'body_too_large'
     | 'unsupported_media_type'
@@ -155,6 +158,7 @@ export interface OperationProblemCodes {
     | 'avatar_missing'
     | 'invalid_request'
     | 'unauthenticated'
+    | 'email_not_verified'
     | 'request_timeout'
     | 'avatar_too_large'
     | 'avatar_type_unsupported'
@@ -305,6 +309,7 @@ export interface OperationProblemCodes {
   createSpace:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'email_not_verified'
     | 'space_not_found'
     | 'request_timeout'
     | 'quota_exceeded'
@@ -381,6 +386,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'removed_from_space'
+    | 'email_not_verified'
     | 'space_not_found'
     | 'request_timeout'
     | 'quota_exceeded'
@@ -462,6 +468,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_a_participant'
+    | 'email_not_verified'
     | 'space_not_found'
     | 'message_not_found'
     | 'request_timeout'
@@ -493,6 +500,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'own_message'
+    | 'email_not_verified'
     | 'message_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -525,6 +533,7 @@ export interface OperationProblemCodes {
   reportSpace:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'email_not_verified'
     | 'space_not_found'
     | 'request_timeout'
     | 'too_many_reports'
@@ -537,6 +546,7 @@ export interface OperationProblemCodes {
   reportMessage:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'email_not_verified'
     | 'message_not_found'
     | 'request_timeout'
     | 'too_many_reports'

@@ -701,6 +701,10 @@ export type Server = {
      */
     sends_mail: boolean;
     /**
+     * Whether accounts write only once their email address is verified
+     */
+    requires_verified_email: boolean;
+    /**
      * URL of the terms of use
      */
     terms_url: string | null;
@@ -1395,6 +1399,10 @@ export type ChangeUsernameErrors = {
      */
     401: Problem;
     /**
+     * The server requires verified email addresses, and that of the caller is not.
+     */
+    403: Problem;
+    /**
      * The request took too long to arrive.
      */
     408: Problem;
@@ -1455,6 +1463,10 @@ export type ChangeBioErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The server requires verified email addresses, and that of the caller is not.
+     */
+    403: Problem;
     /**
      * The request took too long to arrive.
      */
@@ -1551,6 +1563,10 @@ export type ChangeProfilePictureErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The server requires verified email addresses, and that of the caller is not.
+     */
+    403: Problem;
     /**
      * The request took too long to arrive.
      */
@@ -2371,6 +2387,10 @@ export type CreateSpaceErrors = {
      */
     401: Problem;
     /**
+     * The server requires verified email addresses, and that of the caller is not.
+     */
+    403: Problem;
+    /**
      * An earlier request with the `Idempotency-Key` created a space that has been deleted, or that the caller can no
      * longer see.
      *
@@ -2911,7 +2931,7 @@ export type JoinSpaceErrors = {
      */
     401: Problem;
     /**
-     * The creator of the space has removed the caller.
+     * The creator of the space has removed the caller, or the caller's email address is not verified.
      */
     403: Problem;
     /**
@@ -3401,7 +3421,7 @@ export type SendMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is not a participant in the space.
+     * The caller is not a participant in the space, or the caller's email address is not verified.
      */
     403: Problem;
     /**
@@ -3639,7 +3659,7 @@ export type AppreciateMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is the author of the message.
+     * The caller is the author of the message, or the caller's email address is not verified.
      */
     403: Problem;
     /**
@@ -3816,6 +3836,10 @@ export type ReportSpaceErrors = {
      */
     401: Problem;
     /**
+     * The server requires verified email addresses, and that of the caller is not.
+     */
+    403: Problem;
+    /**
      * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
      * its creator.
      *
@@ -3887,6 +3911,10 @@ export type ReportMessageErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The server requires verified email addresses, and that of the caller is not.
+     */
+    403: Problem;
     /**
      * The message does not exist, or it is in a space that the caller cannot see.
      */

@@ -366,6 +366,7 @@ export const zServer = z.object({
     version: z.string(),
     is_registration_open: z.boolean(),
     sends_mail: z.boolean(),
+    requires_verified_email: z.boolean(),
     terms_url: z.string().nullable(),
     contact: z.string().nullable(),
     limits: zLimits,

@@ -39,6 +39,7 @@ import { takeTurns } from './http/turns.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { limitUnsentResponses } from './http/unsent-responses.ts';
 import { compileValidator, rejectMalformedQuery } from './http/validation.ts';
+import { withVerifiedEmail } from './http/verified-email.ts';
 import { serveWebPage } from './http/web-page.ts';
 import type { Mailbox } from './mail/mailbox.ts';
 import type { ClientKeys } from './rate-limits/read-limits.ts';
@@ -150,7 +151,11 @@ async function serveOperations(
     operationResolver: (operationId: string) => {
       const operation = operations.find((each) => each.operationId === operationId);
       if (!operation) throw new Error(`The contract has no operation ${operationId}.`);
-      const handler = handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod;
+      const handler = withVerifiedEmail(
+        context,
+        operation,
+        handlers[operationId as keyof RouteHandlers] as RouteHandlerMethod,
+      );
       return {
         method: operation.method as HTTPMethods,
         url: operation.path.replace(/\{(\w+)\}/g, ':$1'),

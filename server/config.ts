@@ -26,6 +26,8 @@ export interface Config {
   corsOrigins: '*' | string[];
   /** Whether anyone can create an account. */
   isRegistrationOpen: boolean;
+  /** Whether accounts write only once their email address is verified. */
+  requiresVerifiedEmail: boolean;
   /** The name of the service, for people. */
   siteName: string;
   /** URL of the terms of use. */
@@ -148,6 +150,7 @@ export function readConfig(env: Environment): Config {
     ),
     corsOrigins: corsOrigins.length === 0 || corsOrigins.includes('*') ? '*' : corsOrigins,
     isRegistrationOpen: oneOf('REGISTRATION', ['open', 'closed'], 'open') === 'open',
+    requiresVerifiedEmail: oneOf('REQUIRE_VERIFIED_EMAIL', ['on', 'off'], 'off') === 'on',
     siteName: text('SITE_NAME', 'Spaces'),
     termsUrl: text('TERMS_URL', '') === '' ? null : url('TERMS_URL', ''),
     contact: text('CONTACT', '') || null,

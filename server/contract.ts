@@ -57,6 +57,8 @@ export interface Operation {
   /** The quota per hour and day against which the operation counts, if any. */
   countsAs: string | undefined;
   /** Those that all operations of the path share are first. */
+  /** Whether the operator can restrict the operation to accounts with a verified email address. */
+  needsVerifiedEmail: boolean;
   parameters: readonly Parameter[];
   requestBody: RequestBody | undefined;
   responses: Readonly<Record<string, Response>>;
@@ -158,7 +160,7 @@ function readOperation(document: Operations, path: string, method: string): Oper
   const responses = Object.entries(resolveAll(operation.responses)).map(([status, response]) => [
     status,
     { ...response, headers: resolveAll(response.headers) },
-  ]);
+  ]) as [string, Response][];
   return {
     operationId: operation.operationId,
     tag: operation.tags?.[0]?.toLowerCase() ?? '',
@@ -172,6 +174,10 @@ function readOperation(document: Operations, path: string, method: string): Oper
     isPublicRead: method === 'get' && authentication !== 'required',
     isOwnRead: method === 'get' && authentication === 'required',
     countsAs: operation['x-counts-as'],
+    needsVerifiedEmail: responses.some(
+      ([status, { 'x-problem-codes': codes = [] }]) =>
+        status === '403' && codes.includes('email_not_verified'),
+    ),
     parameters,
     requestBody,
     responses: Object.fromEntries(responses),

@@ -98,6 +98,14 @@ export const changes: Record<string, Change> = {
   'searchSpaces 200': ({ word }) => ({ parameters: { q: `what ${word}` } }),
   'searchSpacesByTag 404': () => ({ parameters: { tag: '' } }),
 
+  // On a server that requires verified addresses.
+  'changeUsername 403': asCreator,
+  'changeBio 403': asCreator,
+  'changeProfilePicture 403': asCreator,
+  'createSpace 403': asCreator,
+  'reportSpace 403': asCreator,
+  'reportMessage 403': asCreator,
+
   'changeUsername 200': newName,
   'changeUsername 409': takenUsername,
   // `other` sends its own username. The request changes nothing, but counts.

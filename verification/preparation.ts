@@ -1,4 +1,10 @@
-import { contract, type Operation, resolveReference, type Schema } from '../server/contract.ts';
+import {
+  contract,
+  type Operation,
+  operations,
+  resolveReference,
+  type Schema,
+} from '../server/contract.ts';
 import { type Changes, changes, changesByStatus } from './changes.ts';
 import { type DeclaredResponse, declaredResponses } from './declared-responses.ts';
 import type { Transaction } from './dredd.ts';
@@ -9,7 +15,13 @@ import { existingIds, existingItems, type Servers, type World } from './world.ts
 const MAX_REQUESTS_TO_LIMIT = 200;
 
 /** Responses that depend on a decision of the operator. */
-const DECIDED_BY_OPERATOR = ['login 403', 'register 403'];
+const DECIDED_BY_OPERATOR = [
+  'login 403',
+  'register 403',
+  ...operations
+    .filter(({ responses }) => responses[403]?.['x-problem-codes']?.[0] === 'email_not_verified')
+    .map(({ operationId }) => `${operationId} 403`),
+];
 
 /** Responses of a server that sends mail. */
 const NEEDS_MAIL = [
@@ -102,7 +114,7 @@ function findObstacle(
     return 'only the recipient of a mail has a token';
   if (isSpecial) return undefined;
   if (DECIDED_BY_OPERATOR.includes(id)) {
-    return 'only the operator can suspend an account or close registration';
+    return 'only the operator can suspend an account, close registration or require verified addresses';
   }
   if (status === '500' || status === '503') return 'a request cannot make a working server fail';
   if (id === 'sendMessage 409') return 'the check sends no requests at the same time';

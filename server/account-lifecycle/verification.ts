@@ -91,6 +91,23 @@ async function completeChange(
   await enqueueMail(trx, config, { kind: 'email-changed', userPk, address: email, language });
 }
 
+/** @throws DomainError `email_not_verified` */
+export async function requireVerifiedEmail(
+  { db }: Engine,
+  { userPk }: Pick<Caller, 'userPk'>,
+): Promise<void> {
+  const user = await db
+    .selectFrom('users')
+    .select('is_verified')
+    .where('pk', '=', userPk)
+    .executeTakeFirst();
+  if (user?.is_verified === 1) return;
+  throw new DomainError(
+    'email_not_verified',
+    'Verify your email address first. The link is in the mail to it.',
+  );
+}
+
 /**
  * Marks an account as verified. For the operator.
  * @param account an email address or a user id

@@ -9,12 +9,14 @@ import { MAX_AVATAR_BYTES } from '../http/uploads.ts';
 export function serverHandlers({ config }: Pick<Context, 'config'>) {
   return {
     getServer: async (_request, reply) => {
-      const { siteName, isRegistrationOpen, mail, termsUrl, contact } = config;
+      const { siteName, isRegistrationOpen, requiresVerifiedEmail, mail, termsUrl, contact } =
+        config;
       return reply.code(200).send({
         name: siteName,
         version,
         is_registration_open: isRegistrationOpen,
         sends_mail: mail !== null,
+        requires_verified_email: requiresVerifiedEmail,
         terms_url: termsUrl,
         contact,
         limits,

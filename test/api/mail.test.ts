@@ -231,6 +231,38 @@ describe('A mail', () => {
   });
 });
 
+test('REQUIRE_VERIFIED_EMAIL lets unverified accounts read and manage themselves, but not write', async () => {
+  await using strict = await startApp({ ...mailServer.settings, REQUIRE_VERIFIED_EMAIL: 'on' });
+  const { client, email, userId } = await strict.register('strict');
+  const { data } = await api.getServer({ client });
+  expect(data?.requires_verified_email).toBe(true);
+  const space_id = 'unknown';
+  const message_id = 'unknown';
+  const reason = 'Spam';
+  const creation = { title: 'Tea', description: '', visibility: 'public' as const, tags: [] };
+  const writes = () => [
+    api.createSpace({ client, body: creation }),
+    api.joinSpace({ client, path: { space_id } }),
+    api.sendMessage({ client, body: { space_id, text: 'Hello' } }),
+    api.appreciateMessage({ client, path: { message_id } }),
+    api.reportSpace({ client, path: { space_id }, body: { reason } }),
+    api.reportMessage({ client, path: { message_id }, body: { reason } }),
+    api.changeUsername({ client, body: { username: 'other' } }),
+    api.changeBio({ client, body: { bio: '' } }),
+    api.changeProfilePicture({ client, body: { avatar: new Blob(['text']) } }),
+  ];
+  for (const write of writes()) expect(await getError(write)).toBe('403 email_not_verified');
+  await api.getUser({ client, path: { user_id: userId }, throwOnError: true });
+  await api.listParticipations({ client, throwOnError: true });
+  const { token } = await mailServer.receive(email);
+  await api.verifyEmail({ client, body: { token }, throwOnError: true });
+  const codes = await Promise.all(
+    writes().map(async (write) => (await write).error as { code?: string } | undefined),
+  );
+  expect(codes.map((error) => error?.code)).not.toContain('email_not_verified');
+  await api.deleteAccount({ client, throwOnError: true });
+});
+
 test('A server without MAIL_URL says so', async () => {
   await using plain = await startApp();
   const { client, email, password } = await plain.register();

@@ -170,6 +170,19 @@ const resetPassword = async (newPassword: string) => {
   });
 };
 
+/** Sends a request of a user whose address is not verified. */
+const whileUnverified = async (method: string, path: string, body?: object) => {
+  await using strict = await startApp({ REQUIRE_VERIFIED_EMAIL: 'on' });
+  const { headers } = await strict.register();
+  const response = await strict.fetch(path, {
+    method,
+    ...(body && { body: JSON.stringify(body) }),
+    headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+  });
+  // Before the server stops.
+  return new Response(await response.text(), response);
+};
+
 /** For each example, a request that provokes the response. */
 const requests: Record<string, () => Promise<Response>> = {
   InvalidReport: () => sendJson('PUT', `/api/reports/spaces/${space.space_id}`, {}, ada.headers),
@@ -398,7 +411,13 @@ const requests: Record<string, () => Promise<Response>> = {
     }),
   'joinSpace 404': () =>
     sendJson('PUT', '/api/participations/unknown', { invitation_code: 'wrong' }, bob.headers),
-  'joinSpace 403': async () => {
+  EmailNotVerified: () => whileUnverified('PUT', '/api/profile/bio', { bio: '' }),
+  'joinSpace 403 email_not_verified': () => whileUnverified('PUT', '/api/participations/x', {}),
+  'sendMessage 403 email_not_verified': () =>
+    whileUnverified('POST', '/api/messages', { space_id: 'x', text: 'Hello' }),
+  'appreciateMessage 403 email_not_verified': () =>
+    whileUnverified('PUT', '/api/messages/x/appreciation'),
+  'joinSpace 403 removed_from_space': async () => {
     const removed = await app.register();
     await joinSpace(removed, space);
     await removeFromSpace(removed);
@@ -419,11 +438,11 @@ const requests: Record<string, () => Promise<Response>> = {
   'markRead 404 message_not_found': () => markRead(space.space_id, 'unknown'),
   'leaveSpace 409': () =>
     app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),
-  'sendMessage 403': () =>
+  'sendMessage 403 not_a_participant': () =>
     sendJson('POST', '/api/messages', { space_id: space.space_id, text: 'Hello' }, bob.headers),
   'deleteMessage 403': () =>
     app.fetch(`/api/messages/${message.message_id}`, { method: 'DELETE', headers: bob.headers }),
-  'appreciateMessage 403': () =>
+  'appreciateMessage 403 own_message': () =>
     app.fetch(`/api/messages/${message.message_id}/appreciation`, {
       method: 'PUT',
       headers: ada.headers,

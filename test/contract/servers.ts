@@ -41,6 +41,9 @@ export async function startServers(
   };
   const suspended = await world.register();
   await suspendAccount(app.context.engine, suspended.userId);
+  const strictUrl = await start({ REQUIRE_VERIFIED_EMAIL: 'on' });
+  const { creator: unverified } = await openWorld(strictUrl);
+  const strict = { ...world, url: strictUrl, creator: unverified };
   const full = await openWorld(await start(FULL_QUOTAS));
   return {
     world,
@@ -52,6 +55,12 @@ export async function startServers(
       'resetPassword 200': withMails,
       'verifyEmail 200': withMails,
       'verifyEmail 409': withMails,
+      'changeUsername 403': strict,
+      'changeBio 403': strict,
+      'changeProfilePicture 403': strict,
+      'createSpace 403': strict,
+      'reportSpace 403': strict,
+      'reportMessage 403': strict,
       'createSpace 409': full,
       'joinSpace 409': full,
       429: await openWorld(
