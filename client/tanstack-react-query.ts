@@ -26,6 +26,7 @@ export {
   useUnsentMessages,
 } from './message-hooks.ts';
 export { type ParticipationOptions, useParticipation } from './participation-hook.ts';
+export { type ReadingOptions, useReadPosition } from './reading-hook.ts';
 export { useSecondsToWait } from './waiting-hook.ts';
 
 /** A longer wait is an error at once, so that people see how long it is. */

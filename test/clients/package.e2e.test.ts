@@ -98,6 +98,7 @@ describe('the built package', () => {
     const optionalPackages: Record<string, string[]> = {
       [join('client', 'message-hooks.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'participation-hook.js')]: ['@tanstack/react-query'],
+      [join('client', 'reading-hook.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'waiting-hook.js')]: ['react'],
       [join('client', 'tanstack-react-query.js')]: ['@tanstack/react-query'],
       [join('client', 'msw.js')]: ['msw'],

@@ -12,11 +12,6 @@ export function codeOf(error: unknown): string | undefined {
   return apiErrorOf(error)?.code ?? undefined;
 }
 
-/** Returns whether the same request can succeed later. */
-export function isTemporary(error: unknown): boolean {
-  return apiErrorOf(error)?.isTemporary ?? false;
-}
-
 /** Returns whether an error is explained where it happened. Of an ended session, a dialog tells. */
 export function isExplained(error: unknown): boolean {
   const isOfSession = apiErrorOf(error)?.cause instanceof SessionChangedError;

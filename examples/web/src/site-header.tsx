@@ -25,10 +25,13 @@ export function SiteHeader({ path, parameters }: Address) {
               <a href={addressOf('your-spaces')} aria-current={currentIf('your-spaces')}>
                 Your spaces <Unread count={unread} />
               </a>
-              <a href={addressOf('new-space')} aria-current={currentIf('new-space')}>
+              <a
+                href={addressOf('new-space')}
+                aria-current={currentIf('new-space')}
+                aria-label="New space"
+              >
                 <Icon name="plus" />
                 <span className="wide-only">New space</span>
-                <span className="visually-hidden narrow-only">New space</span>
               </a>
               <a
                 className="nav-avatar"

@@ -33,7 +33,7 @@ export function AvatarForm() {
       submit="Save avatar"
       appearance="secondary"
       resets
-      canSubmit={file && !isTooLarge}
+      canSubmit={!!file && !isTooLarge}
       variables={(fields) => ({ body: { avatar: fields.get('avatar') as File } })}
       buttons={
         <button type="button" className="secondary" onClick={() => remove.mutate({})}>

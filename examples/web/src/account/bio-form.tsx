@@ -6,11 +6,11 @@ import { showNotice } from '../ui/notice.tsx';
 
 export function BioForm({ bio }: { bio: string }) {
   // Kept when the user looks at another view before saving.
-  const [draft, setDraft] = useDraft('bio', bio);
+  const { draft, change: setDraft, discard } = useDraft('bio', bio);
   const change = useMutation({
     ...changeBioMutation(),
-    onSuccess: ({ message }, { body }) => {
-      setDraft(body.bio);
+    onSuccess: ({ message }) => {
+      discard();
       showNotice(message);
     },
   });

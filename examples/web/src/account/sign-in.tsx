@@ -36,8 +36,7 @@ export function ExpiredSession() {
   const email = useProfile()?.email;
   if (useSessionStatus() !== 'expired') return null;
   return (
-    <Dialog title="Your session has ended">
-      <p>Sign in again to continue.</p>
+    <Dialog title="Your session has ended. Sign in again.">
       <SignInForm
         email={email}
         buttons={

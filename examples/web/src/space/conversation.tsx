@@ -4,6 +4,7 @@ import type { Message, Space } from 'space-service';
 import {
   listMessagesInfiniteOptions,
   useLiveMessages,
+  useReadPosition,
   useUnsentMessages,
 } from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
@@ -16,7 +17,6 @@ import { formatDay } from '../words.ts';
 import { Composer } from './composer.tsx';
 import { JoinBar } from './join-bar.tsx';
 import { MessageItem } from './message-item.tsx';
-import { useReadPosition } from './read-position.ts';
 import { useScrolling } from './scrolling.ts';
 import { UnsentItem } from './unsent-item.tsx';
 
@@ -53,13 +53,13 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
       if (code === 'not_a_participant') onAccessChange();
     },
   });
-  const [draft, setDraft] = useDraft(`message ${space_id}`);
+  const { draft, change: setDraft } = useDraft(`message ${space_id}`);
   const profile = useProfile();
   const { data } = messages;
   const items = useMemo(() => (data?.pages ?? []).flatMap((page) => page.items).reverse(), [data]);
   const [isReady, setIsReady] = useState(false);
   const { scroller, list, shown, scrollToEnd } = useScrolling(items, isReady);
-  const readUntil = useReadPosition(space, shown);
+  const readUntil = useReadPosition(space_id, shown, { enabled: space.participation !== null });
   const { isSuccess, isFetching, hasNextPage, fetchNextPage } = messages;
   useEffect(() => {
     if (isReady || !isSuccess || isFetching || readUntil === undefined) return;

@@ -26,18 +26,24 @@ export function SpaceView({ id, parameters }: { id: string; parameters: URLSearc
   });
   const { data: space, error, refetch } = query;
   const invitation = parameters.get('invitation');
-  if (codeOf(error) === 'space_not_found') {
-    if (invitation) return <InvitedView id={id} code={invitation} />;
-    // It was there before: the reader has been removed, or it has been deleted.
-    if (space) return <LostSpace space={space} />;
-  }
-  if (!space && error) {
+  const isMissing = codeOf(error) === 'space_not_found';
+  if (isMissing && invitation) return <InvitedView id={id} code={invitation} />;
+  if (error && (!space || isMissing)) {
     return (
       <div className="narrow">
-        <Heading title="This space cannot be shown" />
-        <Failure error={error} onRetry={() => void refetch()} />
+        <Heading title={space?.title ?? 'This space cannot be shown'} />
+        {space ? (
+          // It was there before.
+          <p className="failure" role="alert">
+            You can no longer read this space. It has been deleted, or you have been removed.
+          </p>
+        ) : (
+          <Failure error={error} onRetry={() => void refetch()} />
+        )}
         <p>
-          <a href="#/">Find another space</a>
+          <a className="button secondary" href="#/">
+            Find another space
+          </a>
         </p>
       </div>
     );
@@ -90,19 +96,5 @@ function SpaceHeader({ space, shown }: { space: Space; shown: string }) {
         )}
       </a>
     </header>
-  );
-}
-
-function LostSpace({ space }: { space: Space }) {
-  return (
-    <div className="narrow">
-      <Heading title={space.title} />
-      <div className="failure" role="alert">
-        <p>You can no longer read this space. It has been deleted, or you have been removed.</p>
-      </div>
-      <p>
-        <a href="#/">Find another space</a>
-      </p>
-    </div>
   );
 }

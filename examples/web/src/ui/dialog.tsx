@@ -22,10 +22,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       ref={dialog}
       aria-labelledby={id}
       closedby={onClose ? undefined : 'none'}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose?.();
-      }}
+      onCancel={onClose}
     >
       <h2 id={id}>{title}</h2>
       {children}

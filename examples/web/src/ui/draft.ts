@@ -3,19 +3,18 @@ import { session } from '../session.ts';
 
 /** The texts that have not been sent or saved, by what they are for. */
 const drafts = new Map<string, string>();
+let userId = session.userId();
 session.subscribe(() => {
-  if (session.status() === 'signed-out') drafts.clear();
+  if (session.userId() !== userId) drafts.clear();
+  userId = session.userId();
 });
 
-/** Returns the text in a field, which is still there when the reader comes back to the view. */
-export function useDraft(key: string, initial = ''): [string, (text: string) => void] {
+/** Returns the text in a field, which is still there when the reader comes back to the view, until it is discarded. */
+export function useDraft(key: string, initial = '') {
   const [draft, setDraft] = useState(drafts.get(key) ?? initial);
-  return [
-    draft,
-    (text) => {
-      if (text === initial) drafts.delete(key);
-      else drafts.set(key, text);
-      setDraft(text);
-    },
-  ];
+  function change(text: string): void {
+    drafts.set(key, text);
+    setDraft(text);
+  }
+  return { draft, change, discard: () => drafts.delete(key) };
 }

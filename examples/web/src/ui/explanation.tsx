@@ -1,5 +1,5 @@
 import { useSecondsToWait } from 'space-service/tanstack-react-query';
-import { apiErrorOf, explain, isExplained, isTemporary } from '../errors.ts';
+import { apiErrorOf, explain, isExplained } from '../errors.ts';
 
 /** Explains a failed request, with the remaining time until it can be repeated. */
 export function Explanation({ error }: { error: unknown }) {
@@ -22,7 +22,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry: () => voi
       <p>
         <Explanation error={error} />
       </p>
-      {isTemporary(error) && (
+      {apiErrorOf(error)?.isTemporary && (
         <button type="button" className="secondary" disabled={!!remaining} onClick={onRetry}>
           Try again
         </button>

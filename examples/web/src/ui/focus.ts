@@ -16,8 +16,7 @@ export function keepFocus(root: HTMLElement): void {
     if (document.activeElement !== document.body || path[0]?.isConnected !== false) return;
     const remaining = path.find(({ isConnected }) => isConnected);
     path = [];
-    if (!remaining) return;
-    if (!remaining.hasAttribute('tabindex')) remaining.tabIndex = -1;
-    remaining.focus({ preventScroll: true });
+    remaining?.setAttribute('tabindex', remaining.getAttribute('tabindex') ?? '-1');
+    remaining?.focus({ preventScroll: true });
   }).observe(root, { childList: true, subtree: true });
 }

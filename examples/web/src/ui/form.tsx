@@ -41,7 +41,7 @@ interface FormProps<Variables> {
 /** A form that sends a mutation. It has `noValidate`: the service checks every field, so its rules are not repeated. */
 export function Form<Variables>(props: FormProps<Variables>) {
   const { mutation, variables, submit, buttons, cancel, appearance, resets, children } = props;
-  const isDisabled = 'canSubmit' in props && !props.canSubmit;
+  const { canSubmit = true } = props;
   const form = useRef<HTMLFormElement>(null);
   const errors = fieldErrorsOf(mutation.error);
   const hasField = (name: string) => form.current?.elements.namedItem(name);
@@ -68,7 +68,7 @@ export function Form<Variables>(props: FormProps<Variables>) {
       <FormFailure error={isAboutFields ? null : mutation.error} />
       <div className="buttons">
         {cancel}
-        <button type="submit" className={appearance} disabled={isDisabled}>
+        <button type="submit" className={appearance} disabled={!canSubmit}>
           {submit}
         </button>
         {buttons}

@@ -9,7 +9,7 @@ export function OfflineBanner() {
   );
   return (
     <div className="offline-banner" role="status">
-      {!isOnline && <p>You are offline. New messages appear when the connection is back.</p>}
+      {!isOnline && <p>You are offline. Everything is loaded when the connection is back.</p>}
     </div>
   );
 }
