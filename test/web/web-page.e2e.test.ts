@@ -846,6 +846,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       const tabs = [page];
       while (tabs.length < 8) {
         const tab = await context.newPage();
+        // With a waiting request for each tab, the next one would load after 25 seconds.
+        tab.setDefaultTimeout(10_000);
         await tab.goto(site.url + address);
         await appears(tab.getByText('Nobody has written here yet.'));
         tabs.push(tab);
