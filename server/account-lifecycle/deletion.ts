@@ -72,7 +72,7 @@ async function eraseAccountRows(
   await repeatUntil(performance.now() + maxMs, () => eraseBatch(engine, trx));
 }
 
-/** Deletes a user's participations. */
+/** Deletes a user's participations. Leaves out the user's own spaces, which are deleted, only to save work. */
 async function endParticipations(
   engine: Engine,
   trx: DatabaseTransaction,

@@ -67,7 +67,8 @@ export async function assertTagQuota(
   added = 0,
   spaceCount?: number,
 ): Promise<void> {
-  const spaces = sql`FROM spaces WHERE creator_pk = ${userPk} AND ${isLiveSpace('pk')}`;
+  // Includes spaces that are being deleted, which can only cause an exact count.
+  const spaces = sql`FROM spaces WHERE creator_pk = ${userPk}`;
   const limit = Math.floor((maxTags - added) / MAX_TAGS_PER_SPACE) + 1;
   const count = async () => spaceCount ?? (await countUpTo(trx, limit, spaces));
   if (added <= maxTags && (await count()) < limit) return;

@@ -8,17 +8,24 @@ import { restoreAccount, suspendAccount } from '../../server/account-lifecycle/s
 import { findOldUsernames, type OldUsername } from '../../server/accounts/old-usernames.ts';
 import { type Caller, findCaller } from '../../server/auth/sessions.ts';
 import { operations } from '../../server/contract.ts';
+import { transact } from '../../server/database/transaction.ts';
 import { exportRecords } from '../../server/import-export/export.ts';
 import { importRecords } from '../../server/import-export/import.ts';
 import { listMessages, removeMessage } from '../../server/messages/messages.ts';
 import { changePassword } from '../../server/profile/password.ts';
 import { readProfile } from '../../server/profile/profile.ts';
+import { listReports } from '../../server/reports/reports.ts';
 import {
   documentsWith,
   readDictionary,
   refreshDictionary,
 } from '../../server/search/dictionary/dictionary.ts';
 import { eraseSpace } from '../../server/spaces/space-deletion.ts';
+import {
+  assertParticipationQuota,
+  assertSpaceQuota,
+  assertTagQuota,
+} from '../../server/spaces/space-quotas.ts';
 import { withCallbackAfterQuery } from '../support/after-query.ts';
 import { dataSettings, startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
@@ -167,6 +174,9 @@ const view = async () => {
     await api.searchSpacesByTag({ client, path: { tag: 'lighthouse' } }),
     await api.getSpace({ client, path: { space_id: foreign.space_id } }),
     await api.getProfile({ client }),
+    // Pages of one item: without the conditions, they would be empty.
+    await api.listParticipations({ client, query: { limit: 1 } }),
+    await api.listParticipations({ client, query: { limit: 1, sort: 'recent' } }),
   ].map(({ data }) => (data && 'newer_cursor' in data ? { ...data, newer_cursor: '' } : data));
   const statuses = [
     await api.getSpace({ client, path: { space_id: own.space_id } }),
@@ -176,6 +186,11 @@ const view = async () => {
     await api.deleteMessage({ client, path: { message_id: inOwn.message_id } }),
     await api.appreciateMessage({ client, path: { message_id: message.message_id } }),
     await api.withdrawAppreciation({ client, path: { message_id: message.message_id } }),
+    await api.markRead({
+      client,
+      path: { space_id: foreign.space_id },
+      body: { message_id: message.message_id },
+    }),
     await api.getUser({ client, path: { user_id: gone.userId } }),
     await api.getProfile({ client: gone.client }),
   ].map(({ response }) => response?.status);
@@ -207,8 +222,10 @@ describe('The deletion of an account in several transactions', () => {
       [],
       { participant_count: 1 },
       expect.any(Object),
+      { items: [{ space: { space_id: foreign.space_id } }] },
+      { items: [{ space: { space_id: foreign.space_id } }] },
     ]);
-    expect(first.statuses).toEqual([404, 404, 404, 404, 404, 404, 404, 404, 401]);
+    expect(first.statuses).toEqual([404, 404, 404, 404, 404, 404, 404, 404, 404, 401]);
     expect(JSON.stringify(first)).not.toContain(gone.username);
     assertHides(first, [own.space_id, hidden.space_id, gone.userId]);
     assertHides(first, [message.message_id, inOwn.message_id, ofGoneInOwn.message_id]);
@@ -385,6 +402,23 @@ describe('Content that is being erased', () => {
     expect((await report(stays)).response?.status).toBe(200);
   });
 
+  test('does not count against quotas', async () => {
+    const { engine, config } = app.context;
+    const caller = (await findCaller(engine, gone.token, config.sessions)) as Caller;
+    // `hidden` is left, in which `gone` participates, and `foreign`. It has no tags.
+    await beginErasureOfSpace();
+    const assertQuotas = (maxSpaces: number, maxParticipations: number, maxTags: number) =>
+      transact(engine, async (trx) => {
+        await assertSpaceQuota(trx, { maxSpaces }, caller);
+        await assertParticipationQuota(trx, { maxParticipations }, caller);
+        await assertTagQuota(trx, { maxTags }, caller);
+      });
+    await assertQuotas(2, 3, 0);
+    const exceeded = { code: 'quota_exceeded' };
+    await expect(assertQuotas(1, 3, 0)).rejects.toMatchObject(exceeded);
+    await expect(assertQuotas(2, 2, 0)).rejects.toMatchObject(exceeded);
+  });
+
   test('does not keep a private space from becoming public', async () => {
     const space = await createSpace(other, { visibility: 'private' });
     await joinSpace(gone, space);
@@ -405,6 +439,8 @@ describe('Content that is being erased', () => {
     for (const { message_id } of [message, inOwn, ofGoneInOwn]) {
       expect(await removeMessage(engine, message_id)).toBe(false);
     }
+    const { items } = await listReports(engine, { limit: 100 });
+    assertHides(items, [message.message_id, ofGoneInOwn.message_id]);
     const { user_id } = await engine.db
       .selectFrom('users')
       .innerJoin('erased_users', 'erased_users.user_pk', 'users.pk')
