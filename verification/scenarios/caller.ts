@@ -21,7 +21,7 @@ export type Inputs = Readonly<Record<string, unknown>>;
 
 export interface Extras {
   headers?: Record<string, string>;
-  /** Query parameters that the contract does not declare. */
+  /** Query parameters besides those of the inputs: undeclared or repeated ones. */
   query?: Record<string, string>;
   /** Replaces the body. */
   body?: string | FormData | Uint8Array<ArrayBuffer>;
@@ -138,6 +138,30 @@ export class Caller {
     return { status, headers, body: text === '' ? undefined : JSON.parse(text) };
   }
 
+  /** Returns the response to a `HEAD` request for an operation with `GET`. */
+  async head(
+    operationId: OperationId,
+    inputs: Inputs = {},
+  ): Promise<{ status: number; headers: Headers }> {
+    const operation = byId.get(operationId);
+    if (!operation) throw new Error(`The contract has no operation ${operationId}.`);
+    const { url, fetch, onExchange, interruption } = this.#transport;
+    const { path } = requestOf(operation, inputs, {});
+    const headers =
+      this.#token === undefined ? undefined : { authorization: `Bearer ${this.#token}` };
+    for (let waits = 0; ; waits += 1) {
+      const response = await fetch(url + path, {
+        method: 'HEAD',
+        redirect: 'manual',
+        ...(headers && { headers }),
+      });
+      onExchange(`HEAD ${path} → ${response.status}`, operationId);
+      const seconds = secondsToWait(response, waits);
+      if (seconds === undefined) return response;
+      await waitFor(operationId, seconds, interruption);
+    }
+  }
+
   /** Requests a file at a URL of a response, such as an avatar. */
   async fetchFile(
     url: string,
@@ -230,7 +254,7 @@ function requestOf(
     const value = String(fields.get(name));
     fields.delete(name);
     if (location === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value));
-    else if (location === 'query') query.set(name, value);
+    else if (location === 'query') query.append(name, value);
     else headers[name] = value;
   }
   if (query.size > 0) path += `?${query}`;

@@ -332,6 +332,53 @@ const unknownIds: [OperationId, string, string][] = [
 ];
 
 const ofParameters: Scenario[] = [
+  {
+    operation: 'getSpace',
+    sentence: 'HEAD gets the status and headers of GET',
+    rule: '`HEAD` works like `GET`, without a body.',
+    async run({ user, anonymous, word }) {
+      const ada = await user();
+      const { space_id } = await createSpace(ada, { visibility: 'private' });
+      const requests: [Caller, OperationId, Inputs][] = [
+        [ada, 'getSpace', { space_id }],
+        [anonymous, 'getSpace', { space_id }],
+        [ada, 'getProfile', {}],
+        [anonymous, 'getProfile', {}],
+        [anonymous, 'searchSpaces', { q: word() }],
+        [anonymous, 'listSpaces', { limit: 0 }],
+      ];
+      for (const [caller, operationId, inputs] of requests) {
+        const get = await caller.exchange(operationId, inputs);
+        const head = await caller.head(operationId, inputs);
+        equal(head.status, get.status, `Status of HEAD for ${operationId}`);
+        for (const name of ['content-type', 'etag', 'cache-control', 'www-authenticate'])
+          equal(head.headers.get(name), get.headers.get(name), `${name} of HEAD`);
+      }
+    },
+  },
+  {
+    operation: 'listSpaces',
+    sentence: 'a repeated query parameter is invalid, whatever its value',
+    rule: 'A repeated query parameter gets 400',
+    async run({ user }) {
+      const ada = await user();
+      const { space_id } = await createSpace(ada);
+      const requests: [OperationId, Inputs][] = [
+        ['listSpaces', { limit: 1 }],
+        ['listSpaces', { q: 'tea' }],
+        ['searchSpaces', { q: 'tea' }],
+        ['listParticipations', { sort: 'recent' }],
+        ['listMessages', { space_id }],
+      ];
+      for (const [operationId, inputs] of requests) {
+        for (const [name, value] of Object.entries(inputs)) {
+          const query = { [name]: String(value) };
+          await ada.call(operationId, inputs);
+          await ada.refused(operationId, inputs, 'invalid_request', { query });
+        }
+      }
+    },
+  },
   ...unknownIds.map(
     ([operation, name, code]): Scenario => ({
       operation,

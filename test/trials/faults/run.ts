@@ -66,11 +66,16 @@ class FaultyServer {
     const message = await Promise.race([once(child, 'message'), exit]);
     if (!message) return undefined;
     const { url, reached } = message[0] as { url: string; reached: number[] };
+    // A fault can make the server ask for many repetitions.
+    const stop = new AbortController();
+    const timeout = setTimeout(() => stop.abort(), TIMEOUT_MS);
     try {
-      return new FaultyServer(child, await openWorld(url), reached);
+      return new FaultyServer(child, await openWorld(url, undefined, stop.signal), reached);
     } catch {
       child.kill('SIGKILL');
       return undefined;
+    } finally {
+      clearTimeout(timeout);
     }
   }
 
