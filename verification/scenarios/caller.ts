@@ -130,7 +130,8 @@ export class Caller {
       const { access_token } = JSON.parse(text) as Session;
       onRegistration(JSON.parse(init.body), access_token);
     }
-    if (isNotImplemented(status, text) && !operation.responses[status]) {
+    // Also if the contract declares 404: that of an unknown path is no response of the operation.
+    if (isNotImplemented(status, text)) {
       throw new MissingOperation(operation.operationId as OperationId);
     }
     const violation = explainViolation(operation, response, text);
