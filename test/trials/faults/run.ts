@@ -63,14 +63,13 @@ class FaultyServer {
       stdio: ['ignore', 'ignore', fault === NONE ? 'inherit' : 'ignore', 'ipc'],
     });
     const exit = once(child, 'exit').then(() => undefined);
-    const message = await Promise.race([once(child, 'message'), exit]);
-    if (!message) return undefined;
-    const { url, reached } = message[0] as { url: string; reached: number[] };
-    // A fault can make the server ask for many repetitions.
-    const stop = new AbortController();
-    const timeout = setTimeout(() => stop.abort(), TIMEOUT_MS);
+    // A fault can cause an endless loop, or make the server ask for many repetitions.
+    const timeout = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
     try {
-      return new FaultyServer(child, await openWorld(url, undefined, stop.signal), reached);
+      const message = await Promise.race([once(child, 'message'), exit]);
+      if (!message) return undefined;
+      const { url, reached } = message[0] as { url: string; reached: number[] };
+      return new FaultyServer(child, await openWorld(url), reached);
     } catch {
       child.kill('SIGKILL');
       return undefined;
