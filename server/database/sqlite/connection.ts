@@ -2,6 +2,7 @@ import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:time
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { nextTurn } from '../../system/event-loop.ts';
 import { SERVER } from '../../system/senders.ts';
+import type { CommitGroup } from './commit-group.ts';
 import { isBusy } from './errors.ts';
 import { SqliteHandle } from './handle.ts';
 import type { Turnstile } from './turnstile.ts';
@@ -36,6 +37,7 @@ export interface SharedResources {
   /** For writes and read-write transactions. Only the holder of the mutex uses it. */
   writer: SqliteHandle;
   writeMutex: Mutex;
+  commitGroup: CommitGroup;
   /** Only if other processes write as often as this one. */
   turnstile: Turnstile | undefined;
   /** For reads outside transactions, which never wait for a writer. */
@@ -67,13 +69,14 @@ export class SqliteConnection implements DatabaseConnection {
         await (this.#transaction === this.#shared.writer ? yieldToEventLoop() : nextTurn(SERVER));
         this.#resumedAt = performance.now();
       }
-      return this.#transaction.execute(query);
+      return this.#executeIn(this.#transaction, query);
     }
-    const { reader, writer, writeMutex } = this.#shared;
+    const { reader, writer, writeMutex, commitGroup } = this.#shared;
     if (reader.isReadOnly(query.sql)) return reader.execute(query);
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
     try {
+      commitGroup.commit();
       return await lockAndRun(() => writer.execute<R>(query), deadline, this.#shared);
     } finally {
       writeMutex.release();
@@ -94,12 +97,17 @@ export class SqliteConnection implements DatabaseConnection {
    * would fail if another process had written since its first read.
    */
   async beginReadWrite(): Promise<void> {
-    const { writer, writeMutex } = this.#shared;
+    const { writer, writeMutex, commitGroup } = this.#shared;
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
     try {
-      await lockAndRun(() => writer.exec('BEGIN IMMEDIATE'), deadline, this.#shared);
+      if (commitGroup.isOpen) commitGroup.join();
+      else {
+        await lockAndRun(() => writer.exec('BEGIN IMMEDIATE'), deadline, this.#shared);
+        commitGroup.open();
+      }
     } catch (error) {
+      commitGroup.commit();
       writeMutex.release();
       throw error;
     }
@@ -115,18 +123,37 @@ export class SqliteConnection implements DatabaseConnection {
     this.#resumedAt = performance.now();
   }
 
-  commit(): void {
-    this.#transaction?.exec('COMMIT');
-    this.#endTransaction();
+  /** Resolves when the transaction is on the disk, and visible to others. */
+  async commit(): Promise<void> {
+    if (this.#transaction === this.#shared.writer) {
+      await this.#endMember(() => this.#shared.commitGroup.commitMember());
+    } else {
+      this.#transaction?.exec('COMMIT');
+      this.#endTransaction();
+    }
   }
 
-  rollback(): void {
+  /** Does nothing after a failed commit. */
+  async rollback(): Promise<void> {
+    if (this.#transaction === this.#shared.writer) {
+      await this.#endMember(() => this.#shared.commitGroup.rollBackMember());
+    } else if (this.#transaction) {
+      try {
+        if (this.#transaction.isInTransaction) this.#transaction.exec('ROLLBACK');
+      } finally {
+        this.#endTransaction();
+      }
+    }
+  }
+
+  async #endMember(end: () => Promise<void>): Promise<void> {
+    let ended: Promise<void>;
     try {
-      // After some errors, such as a full disk, SQLite has already rolled back.
-      if (this.#transaction?.isInTransaction) this.#transaction.exec('ROLLBACK');
+      ended = end();
     } finally {
       this.#endTransaction();
     }
+    await ended;
   }
 
   #endTransaction(): void {
@@ -136,6 +163,15 @@ export class SqliteConnection implements DatabaseConnection {
     if (handle === writer) writeMutex.release();
     else if (idleReaders.length < MAX_IDLE_READERS) idleReaders.push(handle as SqliteHandle);
     else handle?.close();
+  }
+
+  #executeIn<R>(handle: SqliteHandle, query: CompiledQuery): QueryResult<R> {
+    try {
+      return handle.execute(query);
+    } catch (error) {
+      if (handle === this.#shared.writer) this.#shared.commitGroup.handleError(error);
+      throw error;
+    }
   }
 
   /**

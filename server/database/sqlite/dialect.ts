@@ -11,6 +11,7 @@ import {
 import type { Database } from '../engine.ts';
 import type { Schema } from '../schema.ts';
 import { claimConnection } from '../transaction.ts';
+import { CommitGroup } from './commit-group.ts';
 import { type SharedResources, SqliteConnection } from './connection.ts';
 import { SqliteHandle } from './handle.ts';
 import { Turnstile } from './turnstile.ts';
@@ -98,10 +99,13 @@ class SqliteDriver implements Driver {
   async init(): Promise<void> {
     const file = this.#file;
     const meter = this.#meter;
+    const writer = new SqliteHandle(file, 'read write', meter, this.#temporaryFiles);
+    const writeMutex = new Mutex(meter);
     this.#shared = {
       file,
-      writer: new SqliteHandle(file, 'read write', meter, this.#temporaryFiles),
-      writeMutex: new Mutex(meter),
+      writer,
+      writeMutex,
+      commitGroup: new CommitGroup(writer, writeMutex),
       turnstile: cluster.isWorker ? new Turnstile(`${file}-turnstile`) : undefined,
       reader: new SqliteHandle(file, 'read only', meter),
       idleReaders: [],
@@ -125,11 +129,11 @@ class SqliteDriver implements Driver {
   }
 
   async commitTransaction(connection: SqliteConnection): Promise<void> {
-    connection.commit();
+    await connection.commit();
   }
 
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
-    connection.rollback();
+    await connection.rollback();
   }
 
   /** Does nothing, because a connection acquires resources only for the duration of a query or transaction. */

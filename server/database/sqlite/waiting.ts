@@ -55,6 +55,10 @@ export class Mutex {
     this.#meter = meter;
   }
 
+  get isLocked(): boolean {
+    return this.#lock !== undefined;
+  }
+
   get hasWaiters(): boolean {
     return this.#waiters.size > 0;
   }

@@ -1,0 +1,129 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { SqliteHandle } from './handle.ts';
+import type { Mutex } from './waiting.ts';
+
+/**
+ * Once a group has lasted so long, it commits before the next transaction, because its members wait for their
+ * acknowledgement, and other processes for the write lock.
+ */
+const MAX_GROUP_MS = 5;
+
+/**
+ * Read-write transactions of this process that are committed together. A commit waits for the disk and writes each
+ * changed page, which takes longer than most transactions, and blocks the thread. So a transaction that ends leaves its
+ * commit to a later one if that follows at once.
+ *
+ * Each transaction still is rolled back alone if its work fails, and is acknowledged only after the commit. No reader
+ * sees it earlier, and if the commit fails, all transactions of the group fail. So nothing differs from separate commits
+ * but their number.
+ */
+export class CommitGroup {
+  readonly #writer: SqliteHandle;
+  readonly #writeMutex: Mutex;
+  /** Transactions that have ended and wait for the commit. */
+  #ended: PromiseWithResolvers<void>[] = [];
+  #isOpen = false;
+  #openedAt = 0;
+  #isCommitScheduled = false;
+
+  /** @param writeMutex held by the current transaction */
+  constructor(writer: SqliteHandle, writeMutex: Mutex) {
+    this.#writer = writer;
+    this.#writeMutex = writeMutex;
+  }
+
+  /** Whether SQLite's write lock is held. If so, the next transaction calls `join`, and otherwise `open`. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Starts a group with a transaction that the caller has begun. */
+  open(): void {
+    this.#isOpen = true;
+    this.#openedAt = performance.now();
+  }
+
+  /** Begins another transaction. */
+  join(): void {
+    this.#writer.exec('SAVEPOINT member');
+  }
+
+  /** Ends the current transaction. Resolves when it is committed. */
+  commitMember(): Promise<void> {
+    if (!this.#writer.isInTransaction) {
+      const error = new Error('SQLite has rolled the transaction back.');
+      this.#fail(error);
+      throw error;
+    }
+    if (this.#ended.length > 0) this.#writer.exec('RELEASE member');
+    return this.#endMember();
+  }
+
+  /**
+   * Undoes the current transaction. Resolves when the others are committed, because their changes may be the reason why
+   * it is undone.
+   */
+  async rollBackMember(): Promise<void> {
+    if (!this.#isOpen) return;
+    if (this.#ended.length > 0) {
+      this.#writer.exec('ROLLBACK TO member; RELEASE member');
+      await this.#endMember();
+    } else {
+      this.#close();
+      this.#writer.exec('ROLLBACK');
+    }
+  }
+
+  /**
+   * Call it if a statement fails. After some errors, such as a full disk, SQLite has rolled everything back. Then all
+   * members fail.
+   */
+  handleError(error: unknown): void {
+    if (this.#isOpen && !this.#writer.isInTransaction) this.#fail(error);
+  }
+
+  /** Commits the transactions that have ended. Call it while no other one runs. */
+  commit(): void {
+    if (!this.#isOpen) return;
+    try {
+      this.#writer.exec('COMMIT');
+    } catch (error) {
+      this.#fail(error);
+      if (this.#writer.isInTransaction) this.#writer.exec('ROLLBACK');
+      return;
+    }
+    for (const { resolve } of this.#close()) resolve();
+  }
+
+  #endMember(): Promise<void> {
+    const end = Promise.withResolvers<void>();
+    this.#ended.push(end);
+    if (performance.now() - this.#openedAt > MAX_GROUP_MS) this.commit();
+    else if (!this.#isCommitScheduled) void this.#commitSoon();
+    return end.promise;
+  }
+
+  /** Commits as soon as the event loop has read what has arrived and no further transaction has begun. */
+  async #commitSoon(): Promise<void> {
+    this.#isCommitScheduled = true;
+    let count: number;
+    do {
+      count = this.#ended.length;
+      await yieldToEventLoop();
+    } while (this.#isOpen && this.#ended.length > count);
+    this.#isCommitScheduled = false;
+    // Otherwise the end of the current transaction schedules the commit again.
+    if (!this.#writeMutex.isLocked) this.commit();
+  }
+
+  #fail(error: unknown): void {
+    for (const { reject } of this.#close()) reject(error);
+  }
+
+  #close(): PromiseWithResolvers<void>[] {
+    const ended = this.#ended;
+    this.#ended = [];
+    this.#isOpen = false;
+    return ended;
+  }
+}
