@@ -186,7 +186,8 @@ describe('npm start', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(log[0]).toMatchObject({ msg: 'starting', dataDir: DATA_DIR, database: 'new' });
-    expect(log[1].msg).toContain('Set PUBLIC_URL');
+    expect(log[1].msg).toBe('sending no mail, because MAIL_URL is not set');
+    expect(log[2].msg).toContain('Set PUBLIC_URL');
     expect(log.map(({ msg }) => msg).slice(-2)).toEqual(['stopping', 'stopped']);
     expect((await stat(DATA_DIR)).mode & 0o777).toBe(0o700);
     for (const name of await readdir(DATA_DIR)) {

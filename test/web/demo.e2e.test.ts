@@ -141,18 +141,25 @@ describe('npm run demo', () => {
       // The space in the examples is public, and the user has created it.
       'renewInvitationCode',
       'removeParticipant',
+      // The tokens in their examples are in no mail.
+      'resetPassword',
+      'verifyEmail',
       ...sessionEndingOperations,
     ];
-    const selected = operations.filter(
-      ({ operationId, method }) => !excluded.includes(operationId) && method !== 'DELETE',
-    );
+    const selected = operations
+      .filter(({ operationId, method }) => !excluded.includes(operationId) && method !== 'DELETE')
+      // Last, because other examples have the password before the change.
+      .sort(
+        (a, b) =>
+          Number(a.operationId === 'changePassword') - Number(b.operationId === 'changePassword'),
+      );
     expect(selected.length).toBeGreaterThan(15);
     for (const operation of selected) {
       const request = exampleRequest(operation);
       const headers = new Headers(request.init.headers);
       headers.set('authorization', `Bearer ${access_token}`);
-      const { ok } = await fetch(url + request.url, { ...request.init, headers });
-      expect(ok, operation.operationId).toBe(true);
+      const response = await fetch(url + request.url, { ...request.init, headers });
+      expect(response.ok, `${operation.operationId}: ${await response.text()}`).toBe(true);
     }
   });
 });
