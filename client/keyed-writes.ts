@@ -47,6 +47,8 @@ function repeatable<
       } catch (error) {
         if (error instanceof SessionChangedError) throw error;
         await sleep(REPETITION_DELAY_MS, input.signal);
+        // Here, because Node.js does not always abort a clone together with its request.
+        if (input.signal?.aborted) throw input.signal.reason ?? error;
         return receive(repetition);
       }
     },
