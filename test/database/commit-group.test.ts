@@ -73,25 +73,37 @@ test('Exactly the transactions and writes that are acknowledged are stored', asy
   );
 });
 
-test('If the commit fails, all its transactions fail, and the next one succeeds', async () => {
-  const { exec } = SqliteHandle.prototype;
-  let hasFailed = false;
-  vi.spyOn(SqliteHandle.prototype, 'exec').mockImplementation(function (
-    this: SqliteHandle,
-    statement,
-  ) {
-    if (statement === 'COMMIT' && !hasFailed) {
-      hasFailed = true;
-      throw new Error('the disk failed');
-    }
-    exec.call(this, statement);
-  });
-  const results = await Promise.allSettled([add('ada'), add('bob')]);
-  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  expect(await usernames(engine.db)).toEqual([]);
-  await add('cleo');
-  expect(await usernames(engine.db)).toEqual(['cleo']);
-});
+test.for(['COMMIT', 'RELEASE member', 'ROLLBACK TO member; RELEASE member'])(
+  'If %s fails, all transactions of the group fail, and the next one succeeds',
+  async (failing) => {
+    const { exec } = SqliteHandle.prototype;
+    let hasFailed = false;
+    vi.spyOn(SqliteHandle.prototype, 'exec').mockImplementation(function (
+      this: SqliteHandle,
+      statement,
+    ) {
+      if (statement === failing && !hasFailed) {
+        hasFailed = true;
+        throw new Error('the disk failed');
+      }
+      exec.call(this, statement);
+    });
+    const results = await Promise.allSettled([
+      add('ada'),
+      transact(engine, async (trx) => {
+        await insertUser(trx, 'bob');
+        // Longer than a group without further transactions waits.
+        for (let i = 0; i < 3; i += 1) await yieldToEventLoop();
+        if (failing.startsWith('ROLLBACK')) throw new Error('changed my mind');
+      }),
+    ]);
+    expect(hasFailed).toBe(true);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await usernames(engine.db)).toEqual([]);
+    await add('cleo');
+    expect(await usernames(engine.db)).toEqual(['cleo']);
+  },
+);
 
 test('If SQLite rolls back because of one transaction, the others of its group fail, too', async () => {
   const results = await Promise.allSettled([

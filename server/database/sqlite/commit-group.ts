@@ -3,7 +3,7 @@ import type { SqliteHandle } from './handle.ts';
 import type { Mutex } from './waiting.ts';
 
 /**
- * Once a group has lasted so long, it commits before the next transaction, because its members wait for their
+ * If a group has lasted so long when a transaction ends, it commits at once, because its members wait for their
  * acknowledgement, and other processes for the write lock.
  */
 const MAX_GROUP_MS = 5;
@@ -50,12 +50,13 @@ export class CommitGroup {
 
   /** Ends the current transaction. Resolves when it is committed. */
   commitMember(): Promise<void> {
-    if (!this.#writer.isInTransaction) {
-      const error = new Error('SQLite has rolled the transaction back.');
-      this.#fail(error);
+    try {
+      if (!this.#writer.isInTransaction) throw new Error('SQLite has rolled the transaction back.');
+      if (this.#ended.length > 0) this.#writer.exec('RELEASE member');
+    } catch (error) {
+      this.#abort(error);
       throw error;
     }
-    if (this.#ended.length > 0) this.#writer.exec('RELEASE member');
     return this.#endMember();
   }
 
@@ -65,13 +66,18 @@ export class CommitGroup {
    */
   async rollBackMember(): Promise<void> {
     if (!this.#isOpen) return;
-    if (this.#ended.length > 0) {
-      this.#writer.exec('ROLLBACK TO member; RELEASE member');
-      await this.#endMember();
-    } else {
+    if (this.#ended.length === 0) {
       this.#close();
-      this.#writer.exec('ROLLBACK');
+      if (this.#writer.isInTransaction) this.#writer.exec('ROLLBACK');
+      return;
     }
+    try {
+      this.#writer.exec('ROLLBACK TO member; RELEASE member');
+    } catch (error) {
+      this.#abort(error);
+      throw error;
+    }
+    await this.#endMember();
   }
 
   /**
@@ -88,8 +94,7 @@ export class CommitGroup {
     try {
       this.#writer.exec('COMMIT');
     } catch (error) {
-      this.#fail(error);
-      if (this.#writer.isInTransaction) this.#writer.exec('ROLLBACK');
+      this.#abort(error);
       return;
     }
     for (const { resolve } of this.#close()) resolve();
@@ -114,6 +119,12 @@ export class CommitGroup {
     this.#isCommitScheduled = false;
     // Otherwise the end of the current transaction schedules the commit again.
     if (!this.#writeMutex.isLocked) this.commit();
+  }
+
+  /** Undoes all transactions of the group. */
+  #abort(error: unknown): void {
+    this.#fail(error);
+    if (this.#writer.isInTransaction) this.#writer.exec('ROLLBACK');
   }
 
   #fail(error: unknown): void {

@@ -107,8 +107,11 @@ export class SqliteConnection implements DatabaseConnection {
         commitGroup.open();
       }
     } catch (error) {
-      commitGroup.commit();
-      writeMutex.release();
+      try {
+        commitGroup.commit();
+      } finally {
+        writeMutex.release();
+      }
       throw error;
     }
     this.#transaction = writer;
