@@ -8,6 +8,7 @@ import type { Config } from './config.ts';
 import type { Engine } from './database/engine.ts';
 import { OperatorError } from './errors.ts';
 import { deleteExpiredLinks } from './mail/links.ts';
+import { deleteExpiredMails } from './mail/outbox.ts';
 import { deleteExpiredChanges } from './messages/message-order.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 import type { OutageLog } from './system/outage-log.ts';
@@ -92,6 +93,7 @@ export function startHousekeeping({
       await attempt(() => deleteExpiredChanges(engine.db));
       await attempt(() => deleteExpiredKeys(engine));
       await attempt(() => deleteExpiredLinks(engine.db));
+      await attempt(() => deleteExpiredMails(engine));
       await attempt(() => rateLimits.deleteExpired());
     });
     await Promise.all([pendingWork, scanForUnusedAvatars()]);

@@ -85,8 +85,12 @@ export function authHandlers(context: Context) {
     requestPasswordReset: async (request, reply) => {
       const { email } = request.body;
       await withRateLimit(rateLimits.mail, clientKey(request), reply, () =>
-        withMailLimits(context, request, email, () =>
-          requestPasswordReset(context, email, mailLanguage(context, request)),
+        withAdditionalLimit(rateLimits.mailFromNetwork, networkKey(request), () =>
+          // Not the limit of registrations, and not of the mailbox, so that nobody can use up someone else's resets
+          // with similar addresses.
+          withAdditionalLimit(rateLimits.passwordResets, emailKey(email), () =>
+            requestPasswordReset(context, email, mailLanguage(context, request)),
+          ),
         ),
       );
       mailer.wake();

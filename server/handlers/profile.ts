@@ -4,7 +4,7 @@ import { changeEmail } from '../account-lifecycle/email-change.ts';
 import { requestEmailVerification } from '../account-lifecycle/verification.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
-import { networkKey } from '../http/client-key.ts';
+import { clientKey, networkKey } from '../http/client-key.ts';
 import { sendJsonParts } from '../http/json-parts.ts';
 import { mailLanguage } from '../http/mail-language.ts';
 import { withAdditionalLimit, withMailLimits, withRateLimit } from '../http/rate-limits.ts';
@@ -61,14 +61,17 @@ export function profileHandlers(context: Context) {
     changePassword: async (request, reply) => {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
-      await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
+      const change = () =>
         changePassword(
           context,
           caller,
           currentPassword,
           newPassword,
           mailLanguage(context, request),
-        ),
+        );
+      await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
+        // Each change sends a notice.
+        withAdditionalLimit(rateLimits.passwordChanges, caller.userId, change),
       );
       mailer.wake();
       return reply
@@ -82,8 +85,11 @@ export function profileHandlers(context: Context) {
       const change = () =>
         changeEmail(context, caller, email, currentPassword, mailLanguage(context, request));
       await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
-        withAdditionalLimit(rateLimits.mail, caller.userId, () =>
-          withMailLimits(context, request, email, change),
+        // Like a registration, it tells whether an address is taken.
+        withAdditionalLimit(rateLimits.register, clientKey(request), () =>
+          withAdditionalLimit(rateLimits.mail, caller.userId, () =>
+            withMailLimits(context, request, email, change),
+          ),
         ),
       );
       mailer.wake();

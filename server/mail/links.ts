@@ -7,6 +7,9 @@ import { DomainError } from '../errors.ts';
 /** Allows people and secret scanners to recognise a token. */
 const TOKEN_PREFIX = 'spm_';
 
+/** Matches tokens in a text. */
+export const LINK_TOKEN = /spm_[\w-]+/g;
+
 const HOUR_MS = 3_600_000;
 const LIFETIMES_MS: Readonly<Record<LinkKind, number>> = {
   'email-verification': 48 * HOUR_MS,

@@ -61,7 +61,7 @@ export function requireMail({ mail }: Pick<Config, 'mail'>): void {
 
 /**
  * Adds mail to the outbox, unless the server sends none. A link replaces an earlier one of its kind that has not been
- * sent yet.
+ * sent yet, and a notice one to the same address.
  */
 export async function enqueueMail(
   trx: DatabaseTransaction,
@@ -70,13 +70,10 @@ export async function enqueueMail(
 ): Promise<void> {
   if (settings === null) return;
   const now = new Date().toISOString();
-  if (isLink(kind)) {
-    const waiting = trx.deleteFrom('mails').where('kind', '=', kind);
-    await (userPk === null
-      ? waiting.where('address', '=', address)
-      : waiting.where('user_pk', '=', userPk)
-    ).execute();
-  }
+  let waiting = trx.deleteFrom('mails').where('kind', '=', kind);
+  if (userPk !== null) waiting = waiting.where('user_pk', '=', userPk);
+  if (userPk === null || !isLink(kind)) waiting = waiting.where('address', '=', address);
+  await waiting.execute();
   await trx
     .insertInto('mails')
     .values({
@@ -134,7 +131,8 @@ async function claim(
     .executeTakeFirst();
   if (!mail) return undefined;
   const { kind, language, attempts } = mail;
-  const recipient = await findRecipient(trx, mail);
+  const isExpired = mail.created_at < expiredBefore(now);
+  const recipient = isExpired ? undefined : await findRecipient(trx, mail);
   if (!recipient) {
     await deleteMail(trx, pk);
     return undefined;
@@ -145,7 +143,10 @@ async function claim(
   return { pk, mailId, kind, address, language, token, attempts, createdAt };
 }
 
-/** Returns undefined if the account does not exist or is suspended, or no longer needs the mail. */
+/**
+ * Returns undefined if the account does not exist or is suspended, or no longer needs the mail. Nobody gets notices of an
+ * account with their address that they have not verified, because a stranger can register it and cause many.
+ */
 async function findRecipient(
   trx: DatabaseTransaction,
   { kind, user_pk, address }: Pick<Mails, 'kind' | 'user_pk' | 'address'>,
@@ -162,7 +163,17 @@ async function findRecipient(
   if (!user) return undefined;
   const { pk: userPk, email, is_verified } = user;
   if (kind === 'email-verification' && (is_verified === 1 || email !== address)) return undefined;
+  if (kind !== 'email-changed' && !isLink(kind) && is_verified === 0) return undefined;
   return { userPk, address: user_pk === null ? email : address };
+}
+
+/** Deletes mail that is too old to be sent, for example because the server no longer sends any. */
+export async function deleteExpiredMails({ db }: Pick<Engine, 'db'>): Promise<void> {
+  await db.deleteFrom('mails').where('created_at', '<', expiredBefore(Date.now())).execute();
+}
+
+function expiredBefore(now: number): string {
+  return new Date(now - MAX_AGE_MS).toISOString();
 }
 
 export async function deleteMail(db: Database, pk: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { createTransport } from 'nodemailer';
+import { LINK_TOKEN } from './links.ts';
 import type { MailMessage } from './message.ts';
 
 /** Hands a message to a mail server, or to something in its place. Rejects if it was not accepted. */
@@ -39,7 +40,7 @@ export interface DeliveryFailure {
   isPermanent: boolean;
   /** Whether the server has refused this message. Otherwise, it would probably not accept another one now. */
   isAnswer: boolean;
-  /** Without the address of the recipient. */
+  /** Without the address of the recipient and the token of a link, which some servers quote. */
   reason: string;
 }
 
@@ -59,6 +60,8 @@ export function describeFailure(error: unknown, address: string): DeliveryFailur
   return {
     isPermanent: isAnswer && responseCode >= 500,
     isAnswer,
-    reason: message.replaceAll(address, '<address>'),
+    reason: message
+      .replace(new RegExp(address.replace(/[^\w@-]/g, '\\$&'), 'gi'), '<address>')
+      .replace(LINK_TOKEN, '<token>'),
   };
 }

@@ -143,6 +143,7 @@ describe('A password reset', () => {
 describe('A change of the address', () => {
   test('takes effect when the link is used, and tells the former address', async () => {
     const user = await registerWithMail();
+    await verify(user.link);
     await requestReset(user.email);
     const { token: resetToken } = await mailServer.receive(user.email);
     const email = `new.${user.email}`;
@@ -188,6 +189,7 @@ describe('A change of the address', () => {
 
   test('ends with a change of the password', async () => {
     const user = await registerWithMail();
+    await verify(user.link);
     const email = `new.${user.email}`;
     await changeEmail(user, email);
     const { token } = await mailServer.receive(email);

@@ -63,16 +63,29 @@ test('tries again after a temporary rejection, and logs it without the address',
 
 test('gives up after two days', async () => {
   await using cleanup = new AsyncDisposableStack();
-  const { app, lines } = await startService(cleanup);
+  const { mailServer, app, lines } = await startService(cleanup);
   respond = () => answer(450);
   await app.register('ann');
   await waitUntil('the attempt fails', () => lines.length === 1);
-  const twoDaysAgo = new Date(Date.now() - 48 * 3_600_000).toISOString();
-  await app.context.engine.db.updateTable('mails').set({ created_at: twoDaysAgo }).execute();
+  const setAge = (hours: number) =>
+    app.context.engine.db
+      .updateTable('mails')
+      .set({ created_at: new Date(Date.now() - hours * 3_600_000).toISOString() })
+      .execute();
+  await setAge(47.99);
   await makeDue(app);
   await waitUntil('the attempt fails', () => lines.length === 2);
   expect(lines[1]?.msg).toBe('mail was not accepted and is deleted');
   expect(await outboxOf(app)).toEqual([]);
+
+  // Also if the service has not run for so long.
+  await app.register('ben');
+  await waitUntil('the attempt fails', () => lines.length === 3);
+  await setAge(49);
+  respond = undefined;
+  await makeDue(app);
+  await waitUntil('the outbox is empty', async () => (await outboxOf(app)).length === 0);
+  expect(mailServer.mails).toEqual([]);
 });
 
 test('deletes mail that is rejected for good, and sends the next one', async () => {
@@ -171,18 +184,26 @@ test('links expire', async () => {
   expect(await db.selectFrom('mail_tokens').selectAll().execute()).toEqual([]);
 });
 
-test('the mail to a mailbox is limited, whether accounts have its addresses or not', async () => {
+test('resets of a password are limited per address, whether an account has it or not, and others not by them', async () => {
   await using mailServer = await startMailServer();
   await using app = await startApp({ ...mailServer.settings, RATE_LIMITS: 'on' });
   const client = app.client();
   const errors: string[] = [];
-  for (let i = 0; i < 6; i += 1) {
-    const body = { email: `Nobody+${i}@example.com` };
+  for (const email of [
+    ...Array(5).fill('nobody+1@example.com'),
+    'Nobody+1@example.com',
+    'nobody@example.com',
+  ]) {
+    const body = { email };
     const request = api.requestPasswordReset({ client, body });
     errors.push((await request).error ? await getError(request) : 'sent');
   }
-  expect(errors).toEqual([...Array(5).fill('sent'), '429 too_many_requests']);
+  expect(errors).toEqual([...Array(5).fill('sent'), '429 too_many_requests', 'sent']);
+});
 
+test('the mail to an account and to a mailbox is limited', async () => {
+  await using mailServer = await startMailServer();
+  await using app = await startApp({ ...mailServer.settings, RATE_LIMITS: 'on' });
   const user = await app.register('ann');
   const repeat = async (send: () => Promise<{ error?: unknown; response?: Response }>) => {
     for (let i = 0; i < 5; i += 1) expect((await send()).response?.status).toBe(202);
@@ -195,4 +216,21 @@ test('the mail to a mailbox is limited, whether accounts have its addresses or n
   expect(await repeat(() => api.changeEmail({ client: user.client, body }))).toBe(
     '429 too_many_requests',
   );
+});
+
+test('an address that is not verified gets no notices, and password changes are limited', async () => {
+  await using mailServer = await startMailServer();
+  await using app = await startApp({ ...mailServer.settings, RATE_LIMITS: 'on' });
+  const { client, password, email } = await app.register('ann');
+  await mailServer.receive(email);
+  const passwords = [password, 'another long password'] as [string, string];
+  const change = () => {
+    const [currentPassword, newPassword] = passwords;
+    passwords.reverse();
+    return api.changePassword({ client, body: { currentPassword, newPassword } });
+  };
+  for (let i = 0; i < 20; i += 1) expect((await change()).response?.status).toBe(200);
+  expect(await getError(change())).toBe('429 too_many_requests');
+  await waitUntil('the outbox is empty', async () => (await outboxOf(app)).length === 0);
+  expect(mailServer.mails).toHaveLength(1);
 });
