@@ -20,6 +20,8 @@ const notRacing: Readonly<Record<string, string>> = {
   register: 'It would create another account.',
   logout: 'The deletion requires the session.',
   endSession: 'The deletion requires the session.',
+  resetPassword: 'Its token is in a mail, and this server sends none.',
+  verifyEmail: 'Its token is in a mail, and this server sends none.',
 };
 
 /** Deletes accounts while their own requests are in progress. */
