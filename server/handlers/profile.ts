@@ -61,17 +61,14 @@ export function profileHandlers(context: Context) {
     changePassword: async (request, reply) => {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
-      const change = () =>
+      await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
         changePassword(
           context,
           caller,
           currentPassword,
           newPassword,
           mailLanguage(context, request),
-        );
-      await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
-        // Each change sends a notice.
-        withAdditionalLimit(rateLimits.passwordChanges, caller.userId, change),
+        ),
       );
       mailer.wake();
       return reply

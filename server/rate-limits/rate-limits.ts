@@ -30,8 +30,6 @@ export interface RateLimits {
   join: RateLimit | null;
   /** Failed attempts to join a space, per network. */
   joinFromNetwork: RateLimit | null;
-  /** Password changes per account. */
-  passwordChanges: RateLimit | null;
   /** Requests to reset a password, per address, whether an account has it or not. */
   passwordResets: RateLimit | null;
   /** Requests for mail, per client or account. */
@@ -62,7 +60,6 @@ const NO_LIMITS: RateLimits = {
   password: null,
   join: null,
   joinFromNetwork: null,
-  passwordChanges: null,
   passwordResets: null,
   mail: null,
   mailToMailbox: null,
@@ -131,7 +128,6 @@ export async function openRateLimits(
     joinFromNetwork: await open('failed_joins_from_network', 300, HOUR_SECONDS, {
       counts: 'failures',
     }),
-    passwordChanges: await open('password_changes', 20, HOUR_SECONDS, { counts: 'successes' }),
     passwordResets: await open('password_resets', 5, HOUR_SECONDS, { counts: 'successes' }),
     mail: await open('mail', 20, HOUR_SECONDS, { counts: 'successes' }),
     mailToMailbox: await open('mail_to_mailbox', 5, HOUR_SECONDS, { counts: 'successes' }),

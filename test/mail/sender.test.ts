@@ -218,19 +218,13 @@ test('the mail to an account and to a mailbox is limited', async () => {
   );
 });
 
-test('an address that is not verified gets no notices, and password changes are limited', async () => {
+test('an address that is not verified gets no notices', async () => {
   await using mailServer = await startMailServer();
-  await using app = await startApp({ ...mailServer.settings, RATE_LIMITS: 'on' });
+  await using app = await startApp(mailServer.settings);
   const { client, password, email } = await app.register('ann');
   await mailServer.receive(email);
-  const passwords = [password, 'another long password'] as [string, string];
-  const change = () => {
-    const [currentPassword, newPassword] = passwords;
-    passwords.reverse();
-    return api.changePassword({ client, body: { currentPassword, newPassword } });
-  };
-  for (let i = 0; i < 20; i += 1) expect((await change()).response?.status).toBe(200);
-  expect(await getError(change())).toBe('429 too_many_requests');
+  const body = { currentPassword: password, newPassword: 'another long password' };
+  await api.changePassword({ client, body, throwOnError: true });
   await waitUntil('the outbox is empty', async () => (await outboxOf(app)).length === 0);
   expect(mailServer.mails).toHaveLength(1);
 });
