@@ -6,7 +6,7 @@ import { SessionChangedError } from './errors.ts';
 /** `expired`: the access token is no longer valid. The same user can sign in again without losing what a page shows. */
 export type SessionStatus = 'signed-out' | 'signed-in' | 'expired';
 
-/** What is stored of the response of `login` or `register`. */
+/** The fields of the response of `login` or `register` that are stored. */
 type StoredSession = Pick<Session, 'user_id' | 'access_token'>;
 
 export interface SessionOptions {

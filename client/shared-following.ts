@@ -15,7 +15,7 @@ interface SharedFollowing {
   spaceId: string;
   client: Client;
   signal: AbortSignal;
-  /** `newer_cursor` of what has been applied. Advances with each call of `apply`. */
+  /** The `newer_cursor` of the last applied page. Each call of `apply` advances it. */
   position: { cursor: string };
   apply(events: SpaceEvents): void;
 }

@@ -59,7 +59,7 @@ export interface QueryClientOptions {
  *
  * - It repeats queries after temporary errors. If `Retry-After` is longer than three seconds, the error is visible at
  *   once: `useSecondsToWait` counts down.
- * - After a mutation, it loads again what has become stale, and does not wait for that. In infinite lists of messages, it
+ * - After a mutation, it reloads stale queries in the background. In infinite lists of messages, it
  *   replaces the messages, because loading all their pages again takes many requests.
  * - It keeps the session, if there is one.
  */

@@ -75,7 +75,7 @@ export interface Users {
   suspended_at: string | null;
 }
 
-/** Columns that identify nobody. The deletion of an account keeps their values. */
+/** Columns without personal data. Deleting an account keeps their values. */
 type RemainingColumn = 'pk' | 'is_verified' | 'created_at' | 'updated_at' | 'suspended_at';
 
 /** The columns that the deletion of an account overwrites at once. */

@@ -86,8 +86,8 @@ export function authHandlers(context: Context) {
       const { email } = request.body;
       await withRateLimit(rateLimits.mail, clientKey(request), reply, () =>
         withAdditionalLimit(rateLimits.mailFromNetwork, networkKey(request), () =>
-          // Not the limit of registrations, and not of the mailbox, so that nobody can use up someone else's resets
-          // with similar addresses.
+          // Counted separately and per exact address. Otherwise registrations and similar addresses could use up
+          // someone else's resets.
           withAdditionalLimit(rateLimits.passwordResets, emailKey(email), () =>
             requestPasswordReset(context, email, mailLanguage(context, request)),
           ),

@@ -144,8 +144,8 @@ async function claim(
 }
 
 /**
- * Returns undefined if the account does not exist or is suspended, or no longer needs the mail. Nobody gets notices of an
- * account with their address that they have not verified, because a stranger can register it and cause many.
+ * Returns undefined if the account does not exist, is suspended or no longer needs the mail. An unverified address gets no
+ * notices, because a stranger can register it and cause many.
  */
 async function findRecipient(
   trx: DatabaseTransaction,

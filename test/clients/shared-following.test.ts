@@ -94,7 +94,7 @@ test('another tab continues when the one that requests is closed, and no event i
   }
 });
 
-test('a tab catches up with what has happened between its first page and the events of the others', async () => {
+test('a tab loads the events between its first page and those of the leader', async () => {
   const leader = await openTab();
   await vi.waitFor(() => expect(leader.waits).toBe(1));
   const { data } = await listMessages({

@@ -314,7 +314,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await disappears(failure);
     });
 
-    test('of an ended session by asking to sign in, and keeps what has been typed', async () => {
+    test('of an ended session by asking to sign in, and keeps the form', async () => {
       await using page = await openSignedIn('#/new-space');
       await page.getByLabel('Title').fill('Kept');
       await replaceToken(page, 'sps_ended');

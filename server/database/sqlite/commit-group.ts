@@ -108,7 +108,7 @@ export class CommitGroup {
     return end.promise;
   }
 
-  /** Commits as soon as the event loop has read what has arrived and no further transaction has begun. */
+  /** Commits after a turn of the event loop in which no further transaction has ended. */
   async #commitSoon(): Promise<void> {
     this.#isCommitScheduled = true;
     let count: number;

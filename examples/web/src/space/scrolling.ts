@@ -10,7 +10,7 @@ interface Scrolling {
 }
 
 /**
- * Begins at the first unread message, or at the newest one, and watches what is shown.
+ * Scrolls to the first unread message, or to the newest one, and tracks which messages are visible.
  * @param items the messages of the list, oldest first
  * @param isReady whether the list contains the first unread message, if there is one
  */
