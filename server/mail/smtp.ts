@@ -47,18 +47,23 @@ export interface DeliveryFailure {
 /** The commands whose rejection is about the message or its recipient. Others are about the settings. */
 const MESSAGE_COMMANDS = ['RCPT TO', 'DATA'];
 
+/** Rejections of these commands that the operator can remedy: no or another sign-in is required, or relaying is denied. */
+const OF_SETTINGS = /^5(30|34|35|38)\b|^\d{3}[ -]5\.7\.\d+\b/;
+
 export function describeFailure(error: unknown, address: string): DeliveryFailure {
   const {
     message,
     command = '',
     responseCode = 0,
+    response = '',
   } = error as Error & {
     command?: string;
     responseCode?: number;
+    response?: string;
   };
   const isAnswer = responseCode > 0 && MESSAGE_COMMANDS.includes(command);
   return {
-    isPermanent: isAnswer && responseCode >= 500,
+    isPermanent: isAnswer && responseCode >= 500 && !OF_SETTINGS.test(response),
     isAnswer,
     reason: message
       .replace(new RegExp(address.replace(/[^\w@-]/g, '\\$&'), 'gi'), '<address>')

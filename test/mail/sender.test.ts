@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { claimMail } from '../../server/mail/outbox.ts';
@@ -15,7 +17,8 @@ afterEach(() => {
 });
 
 /** Returns an error with which the mail server answers. */
-const answer = (responseCode: number) => Object.assign(new Error('No'), { responseCode });
+const answer = (responseCode: number, text = 'No') =>
+  Object.assign(new Error(text), { responseCode });
 
 /** Starts a mail server that answers like `respond`, and a service that uses it. */
 async function startService(cleanup: AsyncDisposableStack) {
@@ -103,6 +106,18 @@ test('deletes mail that is rejected for good, and sends the next one', async () 
   expect(mailServer.mails.map(({ to }) => to)).toEqual(['ben@example.com']);
 });
 
+test('keeps mail that is rejected because of the settings', async () => {
+  for (const rejection of [answer(530), answer(550, '5.7.1 Relaying denied')]) {
+    await using cleanup = new AsyncDisposableStack();
+    const { app, lines } = await startService(cleanup);
+    respond = () => rejection;
+    await app.register('ann');
+    await waitUntil('the attempt fails', () => lines.length > 0);
+    expect(lines.map(({ msg }) => msg)).toEqual(['mail was not accepted and is postponed']);
+    expect(await outboxOf(app)).toHaveLength(1);
+  }
+});
+
 test('keeps mail while the mail server cannot be reached or refuses the password', async () => {
   const closed = await startMailServer();
   await closed[Symbol.asyncDispose]();
@@ -129,6 +144,59 @@ test('keeps mail while the mail server cannot be reached or refuses the password
     expect(JSON.stringify(lines)).not.toContain('wrong');
     expect(await outboxOf(app)).toHaveLength(1);
   }
+});
+
+test('uses STARTTLS if the mail server offers it', async () => {
+  const isSecure: boolean[] = [];
+  await using mailServer = await startMailServer({
+    disabledCommands: ['AUTH'],
+    onRcptTo: (_address, { secure }, callback) => {
+      isSecure.push(secure);
+      callback();
+    },
+  });
+  const MAIL_URL = `${mailServer.settings.MAIL_URL}?tls.rejectUnauthorized=false`;
+  await using app = await startApp({ ...mailServer.settings, MAIL_URL });
+  await app.register('ann');
+  await mailServer.receive(ADDRESS);
+  expect(isSecure).toEqual([true]);
+});
+
+test('sends mail again that a mail server has taken without an answer', async () => {
+  const messages: string[] = [];
+  const behaviors: ((socket: Socket) => void)[] = [(socket) => socket.destroy(), () => {}];
+  // Answers everything but the end of the message: it closes the connection first, and is silent then.
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).write('220 hello\r\n');
+    let message: string | undefined;
+    socket.setEncoding('utf8').on('data', (data: string) => {
+      if (message === undefined) {
+        if (data.startsWith('DATA')) message = '';
+        socket.write(data.startsWith('DATA') ? '354 go on\r\n' : '250 ok\r\n');
+        return;
+      }
+      message += data;
+      if (!message.endsWith('\r\n.\r\n')) return;
+      messages.push(message);
+      behaviors.shift()?.(socket);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await using mailServer = await startMailServer();
+  const MAIL_URL = `smtp://127.0.0.1:${port}?socketTimeout=500`;
+  const { log, lines } = recordLog<{ msg: string }>('warn');
+  await using app = await startApp({ ...mailServer.settings, MAIL_URL }, { log });
+  await app.register('ann');
+  for (const attempts of [1, 2]) {
+    await waitUntil('the attempt fails', () => lines.length === attempts);
+    expect(lines.at(-1)?.msg).toBe('mail was not accepted and is postponed');
+    await makeDue(app);
+  }
+  server.close();
+  const ids = messages.map((message) => /^Message-ID: (.+)$/m.exec(message)?.[1]);
+  expect(new Set(ids).size).toBe(1);
+  expect(await outboxOf(app)).toHaveLength(1);
 });
 
 test('sends mail again after a crash, with another token and the same Message-ID', async () => {

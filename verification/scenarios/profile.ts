@@ -6,6 +6,7 @@ import {
   createSpace,
   join,
   reread,
+  type Space,
   type Stats,
   send,
   statsOf,
@@ -459,6 +460,26 @@ export const profile: Scenario[] = [
       const again = (await ada.call('downloadAccountData')).participations;
       require(again.find((each) => each.space_id === space.space_id)?.removed_at !==
         null, 'removed_at is null after removeParticipant');
+    },
+  },
+  {
+    operation: 'downloadAccountData',
+    sentence: 'contains all messages of an account with many of them',
+    rule: 'Returns everything that the service stores about the caller as one document',
+    async run({ newcomer }) {
+      const ada = await newcomer();
+      const ids: string[] = [];
+      const spaces = [await createSpace(ada), await createSpace(ada)];
+      for (let i = 0; i < 55; i += 5) {
+        // Several at once, for servers that are far away. Texts of one and two words, because an order can depend on it.
+        const texts = ['one', 'two words', 'one', 'two words', 'one'];
+        const sent = await Promise.all(
+          texts.map((text, j) => send(ada, spaces[j % 2] as Space, text)),
+        );
+        ids.push(...sent.map(({ message_id }) => message_id));
+      }
+      const { messages } = await ada.call('downloadAccountData');
+      equal(messages.map(({ message_id }) => message_id).sort(), ids.sort(), 'The messages');
     },
   },
 ];

@@ -319,6 +319,15 @@ export const search: Scenario[] = [
       const list = await anonymous.call('listSpaces', { sort: 'newest', limit: 100 });
       const own = idsOf(list.items).filter((id) => idsOf([...spaces, hidden]).includes(id));
       equal(own, idsOf(spaces).reverse(), 'The newest spaces');
+      // On pages of one, too. Spaces of others may come before and between them.
+      const found: string[] = [];
+      let cursor: string | null | undefined;
+      while (found.length < spaces.length && cursor !== null) {
+        const page = await anonymous.call('listSpaces', { sort: 'newest', limit: 1, cursor });
+        found.push(...idsOf(page.items).filter((id) => idsOf(spaces).includes(id)));
+        cursor = page.next_cursor;
+      }
+      equal(found, idsOf(spaces).reverse(), 'The newest spaces on pages of one');
       for (const sort of ['newest', 'popular']) {
         const { items } = await anonymous.call('listSpaces', { sort, limit: 100 });
         require(items.every(
