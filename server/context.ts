@@ -149,6 +149,12 @@ export async function openServiceDatabase(
     onIndexProgress: (spaces) => log.info({ spaces }, 'building the copy of the search index'),
   });
   // A new copy of the search index has none.
-  if (runsMaintenance) await ensureDictionary(engine.searchIndex.engine);
+  if (runsMaintenance) {
+    await ensureDictionary(engine.searchIndex.engine).catch((err: unknown) => {
+      // It is damaged, and maintenance builds it again.
+      if (!engine.isUnavailable(err)) throw err;
+      log.warn({ err }, 'searches return 503 until the search index is repaired');
+    });
+  }
   return engine;
 }

@@ -3,6 +3,7 @@ import { eraseDeletedRows } from './account-lifecycle/erasure.ts';
 import type { Tasks } from './database/engine.ts';
 import { refreshDictionary } from './search/dictionary/dictionary.ts';
 import { indexer } from './search/document-rows.ts';
+import { fillIndex } from './search/rebuild.ts';
 import { eraseSpace } from './spaces/space-deletion.ts';
 
 /** The tasks of `Engine.runTask` and of maintenance. The maintenance thread imports this module by its URL. */
@@ -11,6 +12,7 @@ export const tasks: Tasks = {
   eraseSpace,
   eraseDeletedRows,
   refreshDictionary,
+  fillIndex,
   indexer,
 };
 

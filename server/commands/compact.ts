@@ -8,7 +8,15 @@ import { refreshDictionary } from '../search/dictionary/dictionary.ts';
 export const compact = withConfig(async (config, _, { console }) => {
   const kind = await databaseKind(config);
   // `compact` refuses a database on a server.
-  if (config.databaseUrl === null) await removeDeletedContent(config);
+  if (config.databaseUrl === null) {
+    // It empties a damaged search index, which would prevent the rest.
+    const { data } = await kind.check(config);
+    if (data.length > 0) {
+      await kind.compact(config);
+      await kind.check(config);
+    }
+    await removeDeletedContent(config);
+  }
   await kind.compact(config);
   console.error(
     `The database has been compacted. Its files contain no deleted data. ${describeTarget(config)}`,

@@ -50,6 +50,16 @@ export const commands = {
     details: 'Writers wait until it is done, so run it at a quiet time.',
     load: async () => (await import('./compact.ts')).compact,
   },
+  'check-database': {
+    positionals: '',
+    flags: {
+      full: 'Also compares indexes with their tables, and checks references. Takes longer.',
+    },
+    summary: 'Says which tables of the database are damaged, and what to do.',
+    details:
+      'It works while the server runs. It also empties a damaged search index, so that the server rebuilds it. Exit code 1: other tables are damaged.',
+    load: async () => (await import('./check-database.ts')).checkDatabase,
+  },
   'set-password': {
     positionals: 'ADDRESS|USER_ID',
     summary: 'Sets the password of an account.',

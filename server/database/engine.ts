@@ -41,10 +41,15 @@ export interface Engine {
   /** Returns whether a transaction was rolled back only because of a concurrent one. */
   isConflict(error: unknown): boolean;
   isUniqueViolation(error: unknown): boolean;
-  /** Returns whether the error means that the database is locked, full or unreachable. A later retry may succeed. */
+  /** Returns whether the error means that the database is locked, full, damaged or unreachable. */
   isUnavailable(error: unknown): boolean;
-  /** Returns whether the database is a standby, which accepts no writes until it is promoted. */
-  isStandby(): Promise<boolean>;
+  /** Returns whether a check has found damage that the service cannot repair. */
+  isDamaged(): boolean;
+  /**
+   * @throws OperatorError if the database responds, but the service cannot work with it: it is damaged, a standby, or of
+   *   another version
+   */
+  assertUsable(): Promise<void>;
   /**
    * Runs a long task on another thread. Tasks run one after the other.
    * @throws the error of the task. A `DomainError` keeps its class, other errors keep their name, message and code.
@@ -142,6 +147,11 @@ export interface Tasks {
    * @returns false if words of deleted spaces in the word index have prevented it
    */
   refreshDictionary(index: IndexEngine): Promise<boolean>;
+  /**
+   * Adds a step of the queued spaces to a search index that is being rebuilt. Called by maintenance.
+   * @returns false if it is complete
+   */
+  fillIndex(engine: Engine): Promise<boolean>;
   indexer: Indexer;
 }
 

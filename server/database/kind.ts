@@ -54,6 +54,22 @@ export interface StopDeadline {
   onMissed(): void;
 }
 
+/** A damaged or missing table, and what the database says about it. */
+export interface Defect {
+  table: string;
+  message: string;
+}
+
+/** The damaged tables of a database. */
+export interface Check {
+  /** Those of the search index. They are empty now, unless other tables are damaged, too. */
+  index: Defect[];
+  /** Others, which the service cannot repair. */
+  data: Defect[];
+  /** Whether these contain no data, so that `compact` repairs them. */
+  isRepairable: boolean;
+}
+
 /** A kind of database. `databaseKind` returns that of a location. */
 export interface DatabaseKind {
   /** @throws OperatorError if the data folder has no database */
@@ -72,6 +88,13 @@ export interface DatabaseKind {
    * @throws OperatorError if the database is missing, cannot be rewritten or is on a PostgreSQL server
    */
   compact(location: Location): Promise<void>;
+  /**
+   * Reads the whole database, also while the service runs. Empties a damaged search index, so that the service builds it
+   * again. If other tables are damaged, the service is not ready until a later check finds none.
+   * @param isFull also compares indexes with their tables, and checks references
+   * @throws OperatorError if the database is missing or on a PostgreSQL server
+   */
+  check(location: Location, isFull?: boolean): Promise<Check>;
   /** Converts a known database error to an OperatorError that says what to do. Returns other errors unchanged. */
   explainError(location: Location, error: unknown): unknown;
   /**

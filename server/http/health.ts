@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { pingDatabase } from '../database/ping.ts';
+import { OperatorError } from '../errors.ts';
 import { unavailable } from './problems.ts';
 
 /**
  * Serves `/healthz` (the process is alive) and `/readyz` (it is neither stopping nor overloaded, its database can be
- * read and is not a standby, and its search index is complete).
+ * used, and its search index is complete).
  */
 export async function serveHealth(
   app: FastifyInstance,
@@ -26,7 +27,8 @@ export async function serveHealth(
       isReady = await engine.searchIndex.isReady();
     } catch (error) {
       outageLog.report('database', error, request.log);
-      throw unavailable();
+      // Other messages are those of the database, and are only logged.
+      throw unavailable(error, error instanceof OperatorError ? error.message : undefined);
     }
     if (!isReady) throw unavailable();
     return { status: 'ready' };

@@ -156,7 +156,9 @@ export function rangeNotSatisfiable(headers: Record<string, string> = {}): HttpP
 }
 
 /** @param cause is logged, but not sent */
-export function unavailable(cause?: unknown): HttpProblem {
-  const detail = 'The service is temporarily unavailable. Try again in a few seconds.';
+export function unavailable(
+  cause?: unknown,
+  detail = 'The service is temporarily unavailable. Try again in a few seconds.',
+): HttpProblem {
   return new HttpProblem('unavailable', detail, { cause });
 }

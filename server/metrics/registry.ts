@@ -23,7 +23,7 @@ export interface Metrics {
 /** Creates the metrics of this process. They are enabled if METRICS_TOKEN is set. */
 export function openMetrics(
   { metricsToken, instance }: Pick<Config, 'metricsToken' | 'instance'>,
-  engine: Pick<Engine, 'activity' | 'searchIndex' | 'db' | 'isUnavailable'>,
+  engine: Pick<Engine, 'activity' | 'searchIndex' | 'db' | 'isDamaged' | 'isUnavailable'>,
   outageLog: Pick<OutageLog, 'isFailing'>,
 ): Metrics {
   if (metricsToken === null) {
@@ -72,7 +72,7 @@ export function openMetrics(
   collectOutbox(registry, engine);
   collectActivity(registry, engine);
   collectPendingSpaces(registry, engine);
-  collectOutages(registry, outageLog);
+  collectOutages(registry, engine, outageLog);
   return {
     registry,
     countFailedLogin: () => failedLogins.inc(),
@@ -149,17 +149,22 @@ function collectOutbox(registry: Registry, engine: Pick<Engine, 'db' | 'isUnavai
   });
 }
 
-function collectOutages(registry: Registry, outageLog: Pick<OutageLog, 'isFailing'>): void {
+function collectOutages(
+  registry: Registry,
+  engine: Pick<Engine, 'isDamaged'>,
+  outageLog: Pick<OutageLog, 'isFailing'>,
+): void {
   new Gauge({
     name: 'resource_unavailable',
-    help: '1 from the first failure of the database or the avatar storage until a minute without failures, otherwise 0',
+    help: '1 from the first failure of the database or the avatar storage until a minute without failures, and while the database is damaged; otherwise 0',
     labelNames: ['resource'],
     registers: [registry],
     // One failing worker is an outage.
     aggregator: 'max',
     collect() {
       for (const resource of RESOURCES) {
-        this.set({ resource }, outageLog.isFailing(resource) ? 1 : 0);
+        const isDamaged = resource === 'database' && engine.isDamaged();
+        this.set({ resource }, isDamaged || outageLog.isFailing(resource) ? 1 : 0);
       }
     },
   });

@@ -157,7 +157,7 @@ test.each([
   const { code, stderr } = await run(script, args, { DATA_DIR });
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: `${file} is damaged. Restore it from a backup.\n`,
+    stderr: `${file} is damaged. Run check-database, which says what to do.\n`,
   });
 });
 

@@ -166,7 +166,7 @@ describe.each(commands)('%s', (command) => {
     const page = Math.floor(bytes.indexOf('ada@example.com') / 4096);
     await writeFile(databaseFile(DATA_DIR), bytes.fill(0xff, page * 4096, (page + 1) * 4096));
     expect(await refuse(command, join(folder, 'copy'))).toBe(
-      `${databaseFile(DATA_DIR)} is damaged. Restore it from a backup.\n`,
+      `${databaseFile(DATA_DIR)} is damaged. Run check-database, which says what to do.\n`,
     );
     expect(await readdir(folder)).toEqual(['data']);
   });

@@ -65,7 +65,7 @@ describe('npm start', () => {
         sqlite.close();
         writeFileSync(file, readFileSync(file).fill(0xff, 100, 4096));
       },
-      /is damaged\. Restore it from a backup/,
+      /is damaged\. Run check-database/,
     ],
     [
       'of another program',
@@ -132,7 +132,7 @@ describe('npm start', () => {
     const { code, stderr } = await runMain({ DATA_DIR, PORT: String(await freePort()) });
     expect({ code, stderr }).toEqual({
       code: EX_CONFIG,
-      stderr: `${file} is damaged. Restore it from a backup.\n`,
+      stderr: `${file} is damaged. Run check-database, which says what to do.\n`,
     });
   });
 

@@ -13,6 +13,8 @@ export interface MaintenanceTasks {
   refreshDictionary(index?: IndexEngine): Promise<boolean>;
   /** Returns whether no rows are left to erase. */
   eraseDeletedRows(): Promise<boolean>;
+  /** See `Tasks.fillIndex`. */
+  fillIndex?(): Promise<boolean>;
   indexer?: Indexer | undefined;
 }
 
@@ -57,6 +59,7 @@ export async function runThread(work: ThreadWork): Promise<void> {
   const maintenanceTasks = {
     refreshDictionary: async (index = engine) => (await tasks.refreshDictionary?.(index)) ?? true,
     eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopSignal)) ?? true,
+    fillIndex: async () => (await tasks.fillIndex?.(engine)) ?? false,
     indexer: tasks.indexer,
   };
   const maintenance = work.createMaintenance(maintenanceTasks, stopSignal);

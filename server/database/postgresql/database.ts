@@ -31,6 +31,12 @@ export const postgresql: DatabaseKind = {
     );
   },
 
+  async check() {
+    throw new OperatorError(
+      'DATABASE_URL is set. Use pg_amcheck to check the database. The service checks its copy of the search index itself.',
+    );
+  },
+
   explainError(location, error) {
     return explainFailure(error, urlOf(location));
   },

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { TemporaryError } from '../../errors.ts';
 import type {
   Database,
   DatabaseTransaction,
@@ -145,12 +146,26 @@ async function prepareDatabase(
       'another server rebuilds the search index, or an import runs, waiting until it has finished',
     );
   try {
-    if (purpose === 'command') await assertMigrated(db);
-    else await migrateToLatest(db, reportMigration);
+    if (purpose === 'command') {
+      await assertMigrated(db);
+    } else {
+      await assertPrimary(db);
+      await migrateToLatest(db, reportMigration);
+    }
     await prepare?.(createEngine(db, { onLockWait: reportWriter }));
   } finally {
     await db.destroy();
   }
+}
+
+/** @throws TemporaryError if the database accepts no writes, because it is a standby */
+async function assertPrimary(db: Database): Promise<void> {
+  const { rows } = await sql<{ isStandby: boolean }>`
+    SELECT pg_is_in_recovery() AS "isStandby"`.execute(db);
+  if (!rows[0]?.isStandby) return;
+  throw new TemporaryError(
+    'The database of DATABASE_URL is a standby. Promote it, or set DATABASE_URL to the primary.',
+  );
 }
 
 /** Modes of LOCK TABLE. */
@@ -241,10 +256,10 @@ export function createEngine(
     isConflict,
     isUniqueViolation,
     isUnavailable,
-    async isStandby() {
-      const { rows } = await sql<{ isStandby: boolean }>`
-        SELECT pg_is_in_recovery() AS "isStandby"`.execute(db);
-      return rows[0]?.isStandby === true;
+    isDamaged: () => false,
+    async assertUsable() {
+      await assertPrimary(db);
+      await assertMigrated(db);
     },
     runTask,
     activity,

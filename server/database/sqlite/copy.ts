@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { deserializeError, type SerializedError } from '../serialized-error.ts';
+import { runCheck } from './check.ts';
 import { markAsCopy } from './copy-mark.ts';
-import { explainFailure } from './errors.ts';
+import { explainFailure, isDamage } from './errors.ts';
 import { withPlainConnection } from './open-file.ts';
 
 /** How long to wait for locks of other processes. */
@@ -14,7 +16,16 @@ const LOCK_TIMEOUT_MS = 30_000;
  * @throws OperatorError if the database or the copy cannot be read or written
  */
 export async function copyFile(file: string, target: string): Promise<void> {
-  const failure = await runCopyThread({ file, target, lockTimeoutMs: LOCK_TIMEOUT_MS });
+  const copy = () => runCopyThread({ file, target, lockTimeoutMs: LOCK_TIMEOUT_MS });
+  let failure = await copy();
+  if (failure && isDamage(deserializeError(failure.error))) {
+    const { index, data } = await runCheck(file);
+    // A damaged search index has been replaced by an empty one.
+    if (index.length > 0 && data.length === 0) {
+      rmSync(target, { force: true });
+      failure = await copy();
+    }
+  }
   if (failure) throw explainFailure(deserializeError(failure.error), failure.file);
   try {
     withPlainConnection(target, (sqlite) => {

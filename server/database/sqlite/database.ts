@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { OperatorError } from '../../errors.ts';
 import { createDataFolder } from '../../system/data-folder.ts';
 import type { DatabaseKind, Location, OpenOptions } from '../kind.ts';
+import { runCheck } from './check.ts';
 import { compactFile } from './compact.ts';
 import { copyFile } from './copy.ts';
 import { openSqlite } from './engine.ts';
@@ -51,6 +52,10 @@ export const sqlite: DatabaseKind = {
 
   async compact(location) {
     await compactFile(existingFile(location));
+  },
+
+  check(location, isFull) {
+    return runCheck(existingFile(location), isFull);
   },
 
   explainError(location, error) {

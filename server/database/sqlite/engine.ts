@@ -5,9 +5,11 @@ import type { Database, Engine } from '../engine.ts';
 import type { OpenOptions } from '../kind.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
+import { DamageWatch, runCheck } from './check.ts';
 import { removeCopyMark } from './copy-mark.ts';
+import { isMarkedAsDamaged, replaceIncompleteIndex } from './damage.ts';
 import { connect } from './dialect.ts';
-import { busyError, explainFailure, isUnavailable, isUniqueViolation } from './errors.ts';
+import { busyError, explainFailure, isDamage, isUnavailable, isUniqueViolation } from './errors.ts';
 import { nextEventMs } from './event-clock.ts';
 import { dropIndexes } from './indexes.ts';
 import { isMigrated, migrateToLatest } from './migrate.ts';
@@ -24,7 +26,9 @@ export async function openSqlite(
   file: string,
   { purpose = 'service', runsMaintenance = true, tasksModule, prepare, stopDeadline }: OpenOptions,
 ): Promise<Engine> {
-  const meter = startMeter();
+  const watch = new DamageWatch(file);
+  // The error ends a command. It must not change the database.
+  const meter = startMeter(purpose === 'service' ? watch.report : undefined);
   const db = connect(file, meter, stopDeadline?.signal, purpose === 'import');
   try {
     // First, because it throws for files that must not be migrated.
@@ -38,26 +42,44 @@ export async function openSqlite(
         `${file} is empty or was written by an older version. Start the service to migrate it.`,
       );
     }
-    await prepare?.(createEngine(db, { activity: meter.activity }));
+    const isSupervisor = purpose === 'service' && runsMaintenance;
+    if (isSupervisor && (await replaceIncompleteIndex(file))) {
+      process.emitWarning('Tables of the search index are missing, so it is rebuilt.');
+    }
+    const prepareEngine = () => prepare?.(createEngine(db, { activity: meter.activity }));
+    try {
+      await prepareEngine();
+    } catch (error) {
+      if (!isSupervisor || !isDamage(error)) throw error;
+      const { index, data } = await runCheck(file);
+      if (index.length === 0 || data.length > 0) throw error;
+      await prepareEngine();
+    }
   } catch (error) {
     await db.destroy();
     throw explainFailure(error, file);
   }
   const needsThread = purpose === 'service' && (runsMaintenance || tasksModule);
-  if (!needsThread) return createEngine(db, { activity: meter.activity });
+  if (!needsThread) return createEngine(db, { file, activity: meter.activity });
   const thread = new MaintenanceThread(
     new URL('./maintenance/thread-entry.ts', import.meta.url),
     { database: file, runsMaintenance, tasksModule: tasksModule?.href },
     busyError,
   );
   return createEngine(db, {
+    file,
     activity: meter.activity,
     runTask: (task, target) => thread.runTask(task, target),
-    beforeClose: () => thread.stop(),
+    beforeClose: async () => {
+      await thread.stop();
+      await watch.settle();
+    },
   });
 }
 
 interface EngineOptions {
+  /** Undefined for a copy of the search index. */
+  file?: string;
   runTask?: Engine['runTask'];
   activity?: Engine['activity'];
   beforeClose?: () => Promise<void>;
@@ -67,6 +89,7 @@ interface EngineOptions {
 export function createEngine(
   db: Database,
   {
+    file,
     runTask = async (task) => {
       throw missingTask(task);
     },
@@ -88,6 +111,7 @@ export function createEngine(
     isConflict: () => false,
   };
   const searchIndex = sqliteSearchIndex(index);
+  const isDamaged = () => file !== undefined && isMarkedAsDamaged(file);
   return {
     ...index,
     searchIndex,
@@ -102,8 +126,11 @@ export function createEngine(
     announceEvent: (spaceId) => void events.emit('event', spaceId),
     onEvent: (listener) => void events.on('event', listener),
     isUniqueViolation,
-    isUnavailable,
-    isStandby: async () => false,
+    isUnavailable: (error) => isUnavailable(error) || isDamage(error),
+    isDamaged,
+    async assertUsable() {
+      if (isDamaged()) throw new OperatorError('The database is damaged. Run check-database.');
+    },
     runTask,
     activity: () => ({ ...activity(), waitingQueries: searchIndex.waitingReads() }),
     close,

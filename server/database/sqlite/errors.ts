@@ -21,6 +21,15 @@ export function ioError(message: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { code: 'SQLITE_IOERR' });
 }
 
+/** Whether a database is damaged, or a table is missing. */
+export function isDamage(error: unknown): boolean {
+  if (/^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(codeOf(error))) return true;
+  return (
+    codeOf(error) === 'SQLITE_ERROR' &&
+    /^(no such table|vtable constructor failed): /.test((error as Error).message)
+  );
+}
+
 export function isUnavailable(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(codeOf(error));
 }
@@ -47,7 +56,7 @@ export function explainFailure(error: unknown, file: string): unknown {
 
 const EXPLANATIONS: readonly [RegExp, string][] = [
   [/^SQLITE_NOTADB/, 'is not a SQLite database.'],
-  [/^SQLITE_CORRUPT/, 'is damaged. Restore it from a backup.'],
+  [/^SQLITE_CORRUPT/, 'is damaged. Run check-database, which says what to do.'],
   [
     /^SQLITE_(CANTOPEN|READONLY|PERM)/,
     'cannot be written. Give this user write access to the file and its folder.',

@@ -36,8 +36,8 @@ export class SqliteHandle {
   }
 
   execute<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
-    const statement = this.#statements.memo(sql);
     return this.#meter.measureBusy(() => {
+      const statement = this.#statements.memo(sql);
       if (statement.reader) return { rows: statement.all(parameters) as R[] };
       const { changes, lastInsertRowid } = statement.run(parameters);
       return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };

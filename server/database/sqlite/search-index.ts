@@ -1,6 +1,8 @@
 import { type Limiter, limitConcurrency } from '../../system/concurrency.ts';
-import type { IndexEngine, SearchIndex } from '../engine.ts';
+import type { Database, IndexEngine, SearchIndex } from '../engine.ts';
+import { prepare } from '../prepared.ts';
 import { readSnapshot } from '../transaction.ts';
+import { busyError } from './errors.ts';
 
 const MAX_WAITING_READS = 1_000;
 
@@ -11,10 +13,23 @@ export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
     db: engine.db,
     engine,
     async update() {},
+    // Everything except searches works while it is rebuilt.
     isReady: async () => true,
-    read: (work) => limitRead(() => readSnapshot(engine.db, work)),
+    read: (work) =>
+      limitRead(() =>
+        readSnapshot(engine.db, async (snapshot) => {
+          await requireComplete(snapshot);
+          return work(snapshot);
+        }),
+      ),
     waitingReads: limitRead.countWaiting,
-    countPending: async () => 0,
+    async countPending() {
+      const { count } = await engine.db
+        .selectFrom('spaces_to_index')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow();
+      return count;
+    },
     hasHiddenSpaces: async () => false,
     async readMark(snapshot) {
       const { value } = await snapshot
@@ -27,6 +42,14 @@ export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
       return ({ revision }) => revision >= (firstRevision as number);
     },
   };
+}
+
+const selectVersion = prepare({}, (db) => db.selectFrom('search_index').select('version'));
+
+/** @throws `SQLITE_BUSY` while the index is rebuilt */
+async function requireComplete(db: Database): Promise<void> {
+  const [row] = await selectVersion(db, {});
+  if (!row?.version) throw busyError('The search index is being rebuilt.');
 }
 
 /**

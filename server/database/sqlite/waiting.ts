@@ -1,7 +1,7 @@
 import { FairQueue } from '../../system/fair-queue.ts';
 import { currentSender, type Sender } from '../../system/senders.ts';
 import type { Activity } from '../engine.ts';
-import { busyError } from './errors.ts';
+import { busyError, isDamage } from './errors.ts';
 
 /** Measures how long SQLite calls block this thread, and how long its writers wait. */
 export interface Meter {
@@ -12,7 +12,8 @@ export interface Meter {
   measureWait(waiting: Promise<unknown>): Promise<void>;
 }
 
-export function startMeter(): Meter {
+/** @param onDamage called when a call shows that the database is damaged */
+export function startMeter(onDamage = () => {}): Meter {
   let busyMs = 0;
   let waitMs = 0;
   let waitingWriters = 0;
@@ -27,6 +28,9 @@ export function startMeter(): Meter {
       const startedAt = performance.now();
       try {
         return work();
+      } catch (error) {
+        if (isDamage(error)) onDamage();
+        throw error;
       } finally {
         busyMs += performance.now() - startedAt;
       }

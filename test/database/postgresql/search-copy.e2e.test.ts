@@ -18,12 +18,10 @@ import * as api from '../../../generated/sdk.gen.ts';
 import type { CountedTag } from '../../../generated/types.gen.ts';
 import { restoreAccount, suspendAccount } from '../../../server/account-lifecycle/suspension.ts';
 import type { Database } from '../../../server/database/engine.ts';
-import {
-  isDamage,
-  prepareCopy,
-} from '../../../server/database/postgresql/search-copy/copy-file.ts';
+import { prepareCopy } from '../../../server/database/postgresql/search-copy/copy-file.ts';
 import { pruneLog, readLogState } from '../../../server/database/postgresql/search-copy/log.ts';
 import { SearchCopy } from '../../../server/database/postgresql/search-copy/search-copy.ts';
+import { isDamage } from '../../../server/database/sqlite/errors.ts';
 import { searchIndexFolder } from '../../../server/database/sqlite/location.ts';
 import { transact } from '../../../server/database/transaction.ts';
 import { indexer } from '../../../server/search/document-rows.ts';

@@ -105,17 +105,6 @@ export function damage(message: string): Error {
   return new Sqlite.SqliteError(message, 'SQLITE_CORRUPT');
 }
 
-/**
- * Whether an error means that a copy is damaged. It has no tables if a process opened it after another one had deleted
- * it, because SQLite then creates an empty file.
- */
-export function isDamage(error: unknown): boolean {
-  return (
-    /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(codeOf(error)) ||
-    (error instanceof Sqlite.SqliteError && error.message === 'no such table: copy_state')
-  );
-}
-
 const PREFIX_LENGTHS = Array.from({ length: 31 }, (_, i) => i + 1).join(' ');
 
 // The tables of the search index as in `sqlite/schema.sql`, without references to other tables. `users` has no suspended

@@ -4,12 +4,13 @@ import type { Database, Engine, Indexer, IndexMark, IsChanged, SearchIndex } fro
 import { HIDDEN_SPACES } from '../../hidden-spaces.ts';
 import { connect } from '../../sqlite/dialect.ts';
 import { createEngine } from '../../sqlite/engine.ts';
+import { isDamage } from '../../sqlite/errors.ts';
 import { limitReads } from '../../sqlite/search-index.ts';
 import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot } from '../../transaction.ts';
 import { applyChanges, isUnrelated, SPACES_PER_BATCH } from './changes.ts';
 import type { Copy } from './contents.ts';
-import { damage, deleteCopy, findCopy, isDamage, prepareCopy } from './copy-file.ts';
+import { damage, deleteCopy, findCopy, prepareCopy } from './copy-file.ts';
 import { type CopyState, readState } from './copy-state.ts';
 import { removeHidden } from './hidden.ts';
 import { beginEpoch, readLogState, recordChanges } from './log.ts';
@@ -108,6 +109,7 @@ export class SearchCopy implements SearchIndex, Copy {
     try {
       return await work();
     } catch (error) {
+      // It has no tables if this process opened it after another one had deleted it.
       if (!isDamage(error)) throw error;
       // Another process may have replaced it already.
       const file = (opened ?? this.#opened)?.file;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import { DictionaryRefresh } from '../../maintenance/dictionary-refresh.ts';
@@ -6,6 +7,9 @@ import { isUnavailable } from '../errors.ts';
 import { checkpointWal } from '../wal.ts';
 import { Purger } from './purge.ts';
 import { mergeWordIndex } from './word-index-merge.ts';
+
+/** Time between two steps of a rebuild, for waiting writers to acquire the write lock. */
+const STEP_INTERVAL_MS = 5;
 
 /**
  * Erases deleted rows, merges the word index, overwrites deleted content, refreshes the dictionary and runs
@@ -48,6 +52,11 @@ export class SqliteMaintenance implements Maintenance {
       .orderBy('id', 'desc')
       .limit(1)
       .executeTakeFirst();
+    while (!this.#stopping.aborted && (await this.#tasks.fillIndex?.())) {
+      await mergeWordIndex(this.#db, this.#stopping);
+      await checkpointWal(this.#db);
+      await sleep(STEP_INTERVAL_MS);
+    }
     const hasErasedAll = await this.#tasks.eraseDeletedRows();
     let hasPurgedAll = lastRequest === undefined;
     if (lastRequest && hasErasedAll && !this.#purger.isPausing) {
