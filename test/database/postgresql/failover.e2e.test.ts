@@ -5,8 +5,11 @@ import * as api from '../../../generated/sdk.gen.ts';
 import type { Message, Participation } from '../../../generated/types.gen.ts';
 import { startApp } from '../../support/app.ts';
 import { clientOf, register } from '../../support/client.ts';
+import { runProgram } from '../../support/commands.ts';
 import { assertConsistent } from '../../support/consistency.ts';
+import { EX_TEMPFAIL } from '../../support/exit-codes.ts';
 import { readPages } from '../../support/pages.ts';
+import { freePort } from '../../support/ports.ts';
 import { PASSWORD, USER } from '../../support/postgresql.ts';
 import { startPostgresqlCluster } from '../../support/postgresql-cluster.ts';
 import { type Server, startServer } from '../../support/server.ts';
@@ -16,7 +19,7 @@ import { startSwitchingProxy } from '../../support/switching-proxy.ts';
 test('While DATABASE_URL points to a standby, writes and searches get 503 and other reads work, until it is promoted', async () => {
   await using proxy = await startSwitchingProxy();
   await using cluster = await startPostgresqlCluster();
-  const { primaryUrl } = await cluster.createDatabase('standby');
+  const { primaryUrl, standbyUrl } = await cluster.createDatabase('standby');
   proxy.switchTo(cluster.primary.port);
   await using app = await startApp({ DATABASE_URL: proxy.urlOf(primaryUrl), RATE_LIMITS: 'on' });
   const user = await app.register();
@@ -26,13 +29,30 @@ test('While DATABASE_URL points to a standby, writes and searches get 503 and ot
 
   proxy.switchTo(cluster.standby.port);
   const ready = await app.fetch('/readyz');
-  expect(await ready.json()).toMatchObject({ status: 503, code: 'unavailable' });
+  expect(await ready.json()).toMatchObject({
+    status: 503,
+    code: 'unavailable',
+    detail: expect.stringContaining('is a standby'),
+  });
+  const settings = {
+    DATABASE_URL: standbyUrl,
+    PORT: String(await freePort()),
+    LOG_LEVEL: 'silent',
+  };
+  expect(await runProgram('start', [], settings)).toEqual({
+    code: EX_TEMPFAIL,
+    stdout: '',
+    stderr:
+      'The database of DATABASE_URL is a standby. Promote it, or set DATABASE_URL to the primary.\n',
+  });
   expect((await app.fetch('/healthz')).status).toBe(200);
   const search = () => api.searchSpaces({ client, query: { q: 'mountains' } });
   const path = { space_id: space.space_id };
   expect((await api.getSpace({ client, path })).data).toMatchObject(path);
   const rejected = [
     search,
+    () => api.listTags({ client }),
+    () => api.listSpaces({ client, query: { sort: 'newest' } }),
     () => api.changeBio({ client, body: { bio: 'Later' } }),
     () => api.sendMessage({ client, body: { space_id: space.space_id, text: 'Hello' } }),
     () => api.login({ client, body: { email: user.email, password: user.password } }),
@@ -52,7 +72,7 @@ test('While DATABASE_URL points to a standby, writes and searches get 503 and ot
   await expect.poll(async () => (await search()).data).toMatchObject([path]);
   const statuses: (number | undefined)[] = [];
   for (const request of rejected) statuses.push((await request()).response?.status);
-  expect(statuses).toEqual([200, 200, 201, 200, 200]);
+  expect(statuses).toEqual([200, 200, 200, 200, 201, 200, 200]);
 });
 
 describe('If the primary is killed under load and the standby is promoted,', () => {

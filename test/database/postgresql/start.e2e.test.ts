@@ -188,3 +188,15 @@ test('If PgBouncer rejects the timeouts of the connections, the server says whic
     pgbouncer.close();
   }
 });
+
+test('A server whose database a newer version has migrated is not ready, and says why', async () => {
+  const url = await server.createDatabase('migrated');
+  await using app = await startApp({ DATABASE_URL: url });
+  expect((await app.fetch('/readyz')).status).toBe(200);
+  await sql`INSERT INTO kysely_migration VALUES ('9999-future', '')`.execute(app.context.engine.db);
+  const ready = await app.fetch('/readyz');
+  expect(ready.status).toBe(503);
+  expect(await ready.json()).toMatchObject({
+    detail: expect.stringContaining('was migrated by a newer version'),
+  });
+});
