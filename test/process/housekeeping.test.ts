@@ -11,7 +11,7 @@ const ERROR = 50;
 
 test.each([
   ['an unavailable database as a warning', 'SQLITE_BUSY', WARN],
-  ['any other failure as an error', 'SQLITE_CORRUPT', ERROR],
+  ['any other failure as an error', 'SQLITE_MISUSE', ERROR],
 ])('Housekeeping reports %s', async (_, code, level) => {
   await using app = await startApp();
   const { config, avatars, rateLimits, engine } = app.context;

@@ -44,12 +44,14 @@ export function sqliteSearchIndex(engine: IndexEngine): SearchIndex {
   };
 }
 
-const selectVersion = prepare({}, (db) => db.selectFrom('search_index').select('version'));
+const selectQueued = prepare({}, (db) =>
+  db.selectFrom('spaces_to_index').select('space_pk').limit(1),
+);
 
 /** @throws `SQLITE_BUSY` while the index is rebuilt */
 async function requireComplete(db: Database): Promise<void> {
-  const [row] = await selectVersion(db, {});
-  if (!row?.version) throw busyError('The search index is being rebuilt.');
+  const queued = await selectQueued(db, {});
+  if (queued.length > 0) throw busyError('The search index is being rebuilt.');
 }
 
 /**
