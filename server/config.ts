@@ -45,6 +45,8 @@ export interface Config {
   instance: string;
   logLevel: (typeof LOG_LEVELS)[number];
   sessions: SessionLifetimes;
+  /** Time without messages after which systemd restarts the service. Null if it does not. */
+  watchdogMs: number | null;
 }
 
 export interface MailSettings {
@@ -164,6 +166,7 @@ export function readConfig(env: Environment): Config {
       idleSeconds: integer('SESSION_IDLE_DAYS', 30, 1, 3650) * SECONDS_PER_DAY,
       absoluteSeconds: integer('SESSION_MAX_DAYS', 90, 1, 3650) * SECONDS_PER_DAY,
     },
+    watchdogMs: integer('WATCHDOG_USEC', 0, 0, Number.MAX_SAFE_INTEGER) / 1_000 || null,
   };
 }
 

@@ -4,7 +4,7 @@ import { readConfig } from '../config.ts';
 import { openLog } from '../process/log.ts';
 import { explainInsecureVersion } from '../process/node-version.js';
 import { serve } from '../process/serve.ts';
-import { notifyReady, superviseWorkers } from '../process/workers.ts';
+import { sendHeartbeats, superviseWorkers } from '../process/workers.ts';
 
 /** Starts the server, or one of its workers, and returns when it is ready. */
 export const start: Command = async (_, { environment, console }) => {
@@ -12,7 +12,7 @@ export const start: Command = async (_, { environment, console }) => {
   const log = openLog(config);
   if (cluster.isWorker) {
     await serve(config, log, { runsMaintenance: false });
-    notifyReady();
+    sendHeartbeats();
     return;
   }
   if (config.workers > 1) await superviseWorkers(config, log);

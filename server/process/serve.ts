@@ -10,6 +10,10 @@ import { explainListenError } from './port.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
 import { ProcessStopDeadline } from './stop-deadline.ts';
+import { keepWatchdogQuiet } from './watchdog.ts';
+
+/** Whether several processes can listen on the same port, so that the kernel distributes connections to them. */
+export const SHARES_PORT = process.platform === 'linux';
 
 /**
  * Starts the server in this process. On a stop signal, it finishes pending requests and exits.
@@ -23,25 +27,32 @@ export async function serve(
 ): Promise<Context> {
   if (runsMaintenance) logStart(config, log);
   const stopDeadline = new ProcessStopDeadline(log);
-  const open = () =>
-    openContext(config, log, { runsMaintenance, stopDeadline, mail: demo?.mailbox });
-  // The supervisor has migrated the database before it starts workers, so they open it quickly.
-  const context = runsMaintenance ? await respondWhileStarting(config, open) : await open();
-  const app = await buildApp(context, TIME_LIMITS, demo);
+  const open = async () => {
+    const context = await openContext(config, log, {
+      runsMaintenance,
+      stopDeadline,
+      mail: demo?.mailbox,
+    });
+    return { context, app: await buildApp(context, TIME_LIMITS, demo) };
+  };
+  // The supervisor of workers responds until one of them listens.
+  const { context, app } = runsMaintenance
+    ? await respondWhileStarting(config, open)
+    : await open();
   try {
     // Not passed as a literal, because Fastify's type lacks `reusePort`, an option of Node.js.
     const listenOptions = {
       host: await resolveLocalhost(config.host),
       port: config.port,
-      // On Linux, the kernel distributes connections to the workers. Elsewhere, the supervisor passes them on, and some
-      // hang if a worker is killed.
-      reusePort: cluster.isWorker && process.platform === 'linux',
+      // Otherwise, the supervisor passes connections on, and some hang if a worker is killed.
+      reusePort: cluster.isWorker && SHARES_PORT,
     };
     await app.listen(listenOptions);
   } catch (error) {
     throw explainListenError(error, config);
   }
 
+  if (runsMaintenance) keepWatchdogQuiet(config);
   stopOnSignal(async (signal) => {
     if (runsMaintenance) log.info({ signal }, 'stopping');
     stopDeadline.start(config);

@@ -4,8 +4,13 @@ import { workerData } from 'node:worker_threads';
 import { corsHeaders, preflightHeaders } from '../http/cors-headers.ts';
 import { problemDocument, RETRY_AFTER_SECONDS, unavailable } from '../http/problems.ts';
 import type { StartupConfig } from './startup-responder.ts';
+import { keepWatchdogQuiet } from './watchdog.ts';
 
-const { host, port, corsOrigins } = workerData as StartupConfig;
+/** How often the thread tries to listen on a port in use. */
+const LISTEN_RETRY_INTERVAL_MS = 100;
+
+const { host, port, corsOrigins, watchdogMs, reusePort } = workerData as Required<StartupConfig>;
+keepWatchdogQuiet({ watchdogMs });
 
 const server = createServer((request, response) => {
   // So that clients reconnect, and reach the service itself once it listens.
@@ -32,6 +37,7 @@ const server = createServer((request, response) => {
   });
   response.end(JSON.stringify(problemDocument(code, message, requestId)));
 });
-// If the port is in use, the service itself reports the error when it listens.
-server.on('error', () => server.close());
-server.listen({ host, port });
+const listen = () => server.listen({ host, port, reusePort });
+// An earlier server may still drain. If the port stays in use, the service itself reports the error when it listens.
+server.on('error', () => setTimeout(listen, LISTEN_RETRY_INTERVAL_MS));
+listen();

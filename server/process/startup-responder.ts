@@ -2,7 +2,12 @@ import { Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
 
 /** The settings that the thread needs. */
-export type StartupConfig = Pick<Config, 'host' | 'port' | 'corsOrigins'>;
+export interface StartupConfig
+  extends Pick<Config, 'host' | 'port' | 'corsOrigins'>,
+    Partial<Pick<Config, 'watchdogMs'>> {
+  /** Whether workers listen on the same port meanwhile. */
+  reusePort?: boolean;
+}
 
 /**
  * Runs work that must be done before the service can listen, such as a migration.
@@ -11,11 +16,11 @@ export type StartupConfig = Pick<Config, 'host' | 'port' | 'corsOrigins'>;
  * thread because the work may block the event loop.
  */
 export async function respondWhileStarting<T>(
-  { host, port, corsOrigins }: StartupConfig,
+  { host, port, corsOrigins, watchdogMs = null, reusePort = false }: StartupConfig,
   work: () => Promise<T>,
 ): Promise<T> {
   const thread = new Worker(new URL('./startup-responder-thread.ts', import.meta.url), {
-    workerData: { host, port, corsOrigins } satisfies StartupConfig,
+    workerData: { host, port, corsOrigins, watchdogMs, reusePort } satisfies StartupConfig,
   });
   // The work continues without the thread.
   thread.on('error', (error: Error) => process.emitWarning(error));

@@ -10,9 +10,11 @@ import { relayReads } from '../rate-limits/cluster.ts';
 import { grantRenderingTurns } from '../system/cluster-turns.ts';
 import { logStart } from './log.ts';
 import { resolvePort } from './port.ts';
+import { SHARES_PORT } from './serve.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
 import { ProcessStopDeadline } from './stop-deadline.ts';
+import { keepWatchdogQuiet } from './watchdog.ts';
 
 /** A worker that exits within this time after its start is replaced after a delay of the same length. */
 const RESTART_DELAY_MS = 1_000;
@@ -23,16 +25,25 @@ const STOP_MARGIN_MS = 1_500;
 /** A terminal sends SIGINT to all processes. The supervisor may receive it this much later than its workers. */
 const SIGNAL_MARGIN_MS = 100;
 
-/** The message of a worker that has started to serve. */
-const READY = 'ready';
+/** A worker that serves sends a message at this interval. */
+const HEARTBEAT_INTERVAL_MS = 1_000;
 
-/** Tells the supervisor that this worker has started to serve. */
-export function notifyReady(): void {
-  process.send?.(READY);
+/** A worker is replaced after this number of intervals without a message. No work blocks its thread for so long. */
+const MAX_MISSED_HEARTBEATS = 5;
+
+/** The message of a worker that serves. */
+const HEARTBEAT = 'serving';
+
+/** Tells the supervisor regularly that this worker serves requests. */
+export function sendHeartbeats(): void {
+  const send = () => process.send?.(HEARTBEAT, () => {});
+  send();
+  setInterval(send, HEARTBEAT_INTERVAL_MS).unref();
 }
 
 /**
- * Runs the service in several worker processes that share one port and one database, and replaces workers that exit.
+ * Runs the service in several worker processes that share one port and one database, and replaces workers that exit or
+ * hang.
  *
  * The supervisor itself migrates the database, updates the search index, runs maintenance and responds to no requests.
  * @throws OperatorError if the database, the avatar bucket, HOST or PORT cannot be used
@@ -59,9 +70,26 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
 
   let hasServed = false;
   let isStopping = false;
-  cluster.on('message', (_worker, message) => {
-    if (message === READY) hasServed = true;
+  const served = Promise.withResolvers<void>();
+  // Intervals without a message, of the workers that serve. Counted, because this process may have been suspended itself.
+  const missed = new Map<Worker, number>();
+  cluster.on('message', (worker, message) => {
+    if (message !== HEARTBEAT) return;
+    missed.set(worker, 0);
+    hasServed = true;
+    served.resolve();
   });
+  cluster.on('exit', (worker) => missed.delete(worker));
+  const replaceHanging = () => {
+    for (const [worker, count] of missed) {
+      missed.set(worker, count + 1);
+      if (count !== MAX_MISSED_HEARTBEATS || isStopping) continue;
+      log.error({ worker: worker.process.pid }, 'worker does not respond, killing it');
+      worker.process.kill('SIGKILL');
+    }
+  };
+  setInterval(replaceHanging, HEARTBEAT_INTERVAL_MS).unref();
+  keepWatchdogQuiet(config);
 
   const startWorker = () => {
     const startedAt = performance.now();
@@ -100,6 +128,9 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   });
   // Last, so that a signal never ends this process without its workers.
   for (let i = 0; i < config.workers; i += 1) startWorker();
+  if (SHARES_PORT) {
+    await respondWhileStarting({ ...config, port, reusePort: true }, () => served.promise);
+  }
 }
 
 /**

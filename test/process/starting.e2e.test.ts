@@ -4,13 +4,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFailed, test } from 'vitest';
 import { explainListenError, resolvePort } from '../../server/process/port.ts';
 import { respondWhileStarting } from '../../server/process/startup-responder.ts';
 import { startApp } from '../support/app.ts';
 import { startProgram } from '../support/commands.ts';
-import { freePort } from '../support/ports.ts';
+import { freePort, occupyPort } from '../support/ports.ts';
 import { preload } from '../support/processes.ts';
 import { sendRaw } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
@@ -60,6 +61,41 @@ test('responds to health checks while a migration blocks the main thread', async
   ]);
   // The port is free again for the service itself.
   expect(await resolvePort({ host: '127.0.0.1', port })).toBe(port);
+});
+
+test('responds to health checks once an earlier server has released the port', async () => {
+  const earlier = await occupyPort();
+  const config = { host: '127.0.0.1', port: earlier.port, corsOrigins: '*' } as const;
+  await respondWhileStarting(config, async () => {
+    await sleep(500);
+    await earlier[Symbol.asyncDispose]();
+    await expect.poll(() => statusOf(`http://127.0.0.1:${earlier.port}/healthz`)).toBe(200);
+  });
+});
+
+test('responds to health checks while workers start', async () => {
+  const port = await freePort();
+  // Only in workers, and longer than they need on a busy machine.
+  const slow = preload(
+    `if (process.env.NODE_UNIQUE_ID) await new Promise((resolve) => setTimeout(resolve, 5_000));`,
+  );
+  const service = startProgram('start', [], { PORT: String(port), WORKERS: '2', ...slow });
+  onTestFailed(() => console.log(service.output()));
+  try {
+    const url = `http://127.0.0.1:${port}`;
+    await expect.poll(() => statusOf(`${url}/healthz`)).toBe(200);
+    let answeredAt = performance.now();
+    let longestSilenceMs = 0;
+    while ((await statusOf(`${url}/readyz`)) !== 200) {
+      const isAnswered = (await statusOf(`${url}/healthz`)) === 200;
+      longestSilenceMs = Math.max(longestSilenceMs, performance.now() - answeredAt);
+      if (isAnswered) answeredAt = performance.now();
+      await sleep(20);
+    }
+    expect(longestSilenceMs).toBeLessThan(4_000);
+  } finally {
+    await service.kill();
+  }
 });
 
 test('starts although the thread that responds to health checks fails', async () => {
