@@ -136,6 +136,7 @@ export async function openServiceDatabase(
   const maintenanceOptions: OpenOptions = {
     lockTimeoutMs: config.drainSeconds * 1000 + STOP_TIMEOUT_MS,
     onLockWait: (message) => log.warn({ dataDir: config.dataDir }, message),
+    onMigration: (migration, left) => log.info({ migration, left }, 'migrating the database'),
     prepare: (engine) =>
       updateSearchIndex(engine, (spaces) => log.info({ spaces }, 'rebuilding the search index')),
   };

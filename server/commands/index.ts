@@ -44,6 +44,13 @@ export const commands = {
     details: 'Avatars are separate files: copy DATA_DIR/avatars or the bucket, too.',
     load: async () => (await import('./backup.ts')).backUp,
   },
+  migrate: {
+    positionals: '',
+    flags: { 'dry-run': 'Only lists the missing migrations.' },
+    summary: 'Migrates the database, which otherwise the next start of the server does.',
+    details: 'It waits until running servers and other programs release their locks.',
+    load: async () => (await import('./migrate.ts')).migrate,
+  },
   compact: {
     positionals: '',
     summary: 'Rewrites the database in DATA_DIR, so that its files contain no deleted data.',

@@ -33,6 +33,11 @@ export interface OpenOptions {
    * @param message what this process waits for, for the log
    */
   onLockWait?: (message: string) => void;
+  /**
+   * Called before each migration.
+   * @param left how many follow
+   */
+  onMigration?: (name: string, left: number) => void;
   /** Work before the database is used, such as a rebuild of the search index. Has no time limits. */
   prepare?: (engine: Engine) => Promise<void>;
   stopDeadline?: StopDeadline;
@@ -74,6 +79,11 @@ export interface Check {
 export interface DatabaseKind {
   /** @throws OperatorError if the data folder has no database */
   assertExists(location: Location): void;
+  /**
+   * Returns the names of the migrations that opening the database would apply. Does not change it.
+   * @throws OperatorError if it belongs to a newer version or to another program
+   */
+  missingMigrations(location: Location): Promise<string[]>;
   /** See `openDatabase`. */
   open(location: Location, options: OpenOptions): Promise<Engine>;
   /**

@@ -10,6 +10,28 @@ const SHARED_FOLDER = join(import.meta.dirname, 'migrations');
 const EXTENSION = extname(import.meta.filename);
 
 /**
+ * Returns the migrations of a kind of database, which report their begin.
+ * @param missing those that will run
+ */
+export function reportMigrations(
+  migrations: Record<string, Migration>,
+  missing: readonly string[],
+  onMigration: (name: string, left: number) => void,
+): Record<string, Migration> {
+  return Object.fromEntries(
+    Object.entries(migrations).map(([name, { up }]) => [
+      name,
+      {
+        up(db) {
+          onMigration(name, missing.length - missing.indexOf(name) - 1);
+          return up(db);
+        },
+      },
+    ]),
+  );
+}
+
+/**
  * Loads the migrations of a kind of database: those in its own folder, and those that all kinds share.
  * @returns the migrations by name, in the order of their numbers
  */

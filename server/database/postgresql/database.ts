@@ -2,7 +2,7 @@ import { OperatorError } from '../../errors.ts';
 import { createDataFolder } from '../../system/data-folder.ts';
 import type { DatabaseKind, Location } from '../kind.ts';
 import { searchIndexFolder } from '../sqlite/location.ts';
-import { openPostgresql } from './engine.ts';
+import { openPostgresql, readMissingMigrations } from './engine.ts';
 import { explainFailure } from './errors.ts';
 import { openPostgresqlRateLimitStore } from './rate-limit-store.ts';
 
@@ -10,6 +10,10 @@ import { openPostgresqlRateLimitStore } from './rate-limit-store.ts';
 export const postgresql: DatabaseKind = {
   assertExists() {
     // Opening a missing database throws.
+  },
+
+  async missingMigrations(location) {
+    return readMissingMigrations(urlOf(location));
   },
 
   /** An import can run while servers do. Their writers wait until it has ended. */

@@ -28,7 +28,7 @@ import {
 } from './errors.ts';
 import { nextEventMs } from './event-clocks.ts';
 import { reportWait } from './lock-wait.ts';
-import { assertMigrated, migrateToLatest } from './migrate.ts';
+import { assertMigrated, migrateToLatest, readMissing } from './migrate.ts';
 import { limitConnections, openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
 import { prepareCopy } from './search-copy/copy-file.ts';
 import { recordChanges } from './search-copy/log.ts';
@@ -130,17 +130,25 @@ async function openCopy(
   }
 }
 
+/** See `DatabaseKind.missingMigrations`. */
+export async function readMissingMigrations(url: string): Promise<string[]> {
+  const db = connect(openPool(url, { ...WITHOUT_TIMEOUTS, maxConnections: 1 }));
+  try {
+    return await readMissing(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
 /**
  * Migrates the database, or checks that it is migrated, and prepares it, without the timeouts of requests. Another
  * server may do the same for a long time.
  */
 async function prepareDatabase(
   url: string,
-  { purpose, prepare, onLockWait = () => {} }: OpenOptions,
+  { purpose, prepare, onLockWait = () => {}, onMigration }: OpenOptions,
 ): Promise<void> {
   const db = connect(openPool(url, { ...WITHOUT_TIMEOUTS, maxConnections: 1 }));
-  const reportMigration = () =>
-    onLockWait('another server migrates the database, waiting until it has finished');
   const reportWriter = () =>
     onLockWait(
       'another server rebuilds the search index, or an import runs, waiting until it has finished',
@@ -150,7 +158,7 @@ async function prepareDatabase(
       await assertMigrated(db);
     } else {
       await assertPrimary(db);
-      await migrateToLatest(db, reportMigration);
+      await migrateToLatest(db, onLockWait, onMigration);
     }
     await prepare?.(createEngine(db, { onLockWait: reportWriter }));
   } finally {

@@ -1,4 +1,4 @@
-const REPORT_INTERVAL_MS = 10_000;
+export const REPORT_INTERVAL_MS = 10_000;
 
 /** Settles like `lock`. Until then, calls `report` every ten seconds. */
 export async function reportWait<T>(lock: Promise<T>, report: () => void): Promise<T> {

@@ -1,27 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
+import { codeOf } from '../error-code.ts';
 import { foreignTables } from '../foreign-tables.ts';
-import { isDuplicateObject } from './errors.ts';
-import { reportWait } from './lock-wait.ts';
+import type { OpenOptions } from '../kind.ts';
+import { reportMigrations } from '../migrations.ts';
+import { isConflict, isDuplicateObject } from './errors.ts';
+import { REPORT_INTERVAL_MS, reportWait } from './lock-wait.ts';
 import { migrations } from './migrations/index.ts';
 
 /** An arbitrary key. No other advisory lock may use it. */
 const MIGRATION_LOCK_KEY = 7_305_829_416;
 
+/** PostgreSQL's code after `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
 /** Maximum number of tables of another program that an error message names. */
 const MAX_LISTED_TABLES = 3;
 
+/** How long an attempt to lock the tables waits. Shorter than PostgreSQL's default time until it detects a deadlock. */
+const LOCK_TIMEOUT_MS = 250;
+
+/** Time between two attempts, in which other transactions continue. */
+const LOCK_RETRY_INTERVAL_MS = 500;
+
 /**
- * Applies missing migrations. Processes that start at the same time wait for each other.
- * @param onLockWait called every ten seconds while another process migrates
+ * Applies missing migrations. Processes that start at the same time wait for each other, and for the transactions of
+ * servers that use the database.
+ * @param onLockWait called every ten seconds while others hold locks, with a message for the log
  * @throws OperatorError if the database belongs to a newer version or to another program, or does not use UTF-8, or if
  *   the user may not create the missing tables
  */
 export async function migrateToLatest(
   db: Database,
-  onLockWait: () => void = () => {},
+  onLockWait: (message: string) => void = () => {},
+  onMigration: OpenOptions['onMigration'] = () => {},
 ): Promise<void> {
   // Each statement must see what the previous holder of the lock has committed.
   const transaction = db.transaction().setIsolationLevel('read committed');
@@ -29,15 +44,17 @@ export async function migrateToLatest(
     // Unlike a lock of the session, it works behind a connection pooler in transaction mode.
     await reportWait(
       sql`SELECT pg_advisory_xact_lock(${sql.lit(MIGRATION_LOCK_KEY)})`.execute(trx),
-      onLockWait,
+      () => onLockWait('another server migrates the database, waiting until it has finished'),
     );
     // Before the migrator changes a database of a newer version or another program.
     const missing = await readMissing(trx);
     await assertUtf8(trx);
     // The migrator hides the cause, because it continues after an error, although the transaction is aborted.
     if (missing.length > 0) await assertCanCreateTables(trx);
-    const provider = { getMigrations: async () => migrations };
-    const { schema } = await readTables(trx);
+    const reported = reportMigrations(migrations, missing, onMigration);
+    const provider = { getMigrations: async () => reported };
+    const { schema, tables } = await readTables(trx);
+    if (missing.length > 0 && tables.length > 0) await lockTables(trx, tables, onLockWait);
     const migrator = new Migrator({
       db: trx,
       provider,
@@ -47,6 +64,53 @@ export async function migrateToLatest(
     const { error } = await migrator.migrateToLatest();
     if (error) throw explainNameConflict(error);
   });
+}
+
+/**
+ * Locks all tables until the transaction ends. Otherwise, migrations would lock one after the other, and wait for
+ * transactions of servers that wait for them. Such a deadlock is possible here, too, but an attempt ends before it is
+ * detected, and releases all locks. All writers first lock `write_lock`, so none of them holds another lock then.
+ */
+async function lockTables(
+  trx: Database,
+  tables: readonly string[],
+  onLockWait: (message: string) => void,
+): Promise<void> {
+  const ordered = tables.toSorted(
+    (a, b) => Number(b === 'write_lock') - Number(a === 'write_lock'),
+  );
+  const statement = sql`LOCK TABLE ${sql.join(ordered.map((name) => sql.table(name)))}`;
+  let reportAt = performance.now() + REPORT_INTERVAL_MS;
+  await sql`SELECT set_config('lock_timeout', ${String(LOCK_TIMEOUT_MS)}, true)`.execute(trx);
+  for (;;) {
+    await sql`SAVEPOINT tables`.execute(trx);
+    try {
+      await statement.execute(trx);
+      break;
+    } catch (error) {
+      if (codeOf(error) !== LOCK_NOT_AVAILABLE && !isConflict(error)) throw error;
+      await sql`ROLLBACK TO SAVEPOINT tables`.execute(trx);
+    }
+    if (performance.now() > reportAt) {
+      onLockWait(`the migration waits for other programs: ${await readLockHolders(trx)}`);
+      reportAt = performance.now() + REPORT_INTERVAL_MS;
+    }
+    await sleep(LOCK_RETRY_INTERVAL_MS);
+  }
+  await sql`SELECT set_config('lock_timeout', '0', true)`.execute(trx);
+}
+
+/** Describes the sessions that hold locks on tables of this database, the longest transaction first. */
+async function readLockHolders(trx: Database): Promise<string> {
+  const { rows } = await sql<{ holder: string }>`
+    SELECT format('%s of %s (process %s, %s) for %s s', coalesce(nullif(application_name, ''), 'a program'),
+      usename, pid, state, round(extract(epoch FROM clock_timestamp() - xact_start))) AS holder
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND EXISTS (
+      SELECT FROM pg_locks WHERE pg_locks.pid = pg_stat_activity.pid AND locktype = 'relation' AND granted
+        AND relation >= 16384)
+    ORDER BY xact_start LIMIT 5`.execute(trx);
+  return rows.map(({ holder }) => holder).join('; ') || 'none now';
 }
 
 /** @throws OperatorError if the database lacks a migration, or belongs to a newer version or to another program */
@@ -59,7 +123,7 @@ export async function assertMigrated(db: Database): Promise<void> {
 }
 
 /** Returns the names of the migrations that are not applied yet. */
-async function readMissing(db: Database): Promise<string[]> {
+export async function readMissing(db: Database): Promise<string[]> {
   const { schema, tables } = await readTables(db);
   const { rows } = tables.includes('kysely_migration')
     ? await sql<{ name: string }>`SELECT name FROM kysely_migration`.execute(db)

@@ -9,7 +9,7 @@ import { openSqlite } from './engine.ts';
 import { explainFailure } from './errors.ts';
 import { acquireFileLock } from './file-lock.ts';
 import { databaseFile, lockFile, rateLimitsFile } from './location.ts';
-import { readAppliedMigrations } from './migrate.ts';
+import { readAppliedMigrations, readMissingMigrations } from './migrate.ts';
 import { openSqliteRateLimitStore } from './rate-limit-store.ts';
 
 /** Long enough for two processes that start at the same time. */
@@ -22,6 +22,10 @@ export const sqlite: DatabaseKind = {
     throw new OperatorError(
       `DATA_DIR=${location.dataDir} has no database. Set it to the folder of the service's data.`,
     );
+  },
+
+  async missingMigrations(location) {
+    return readMissingMigrations(databaseFile(location));
   },
 
   async open(location, options) {

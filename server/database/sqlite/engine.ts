@@ -12,7 +12,7 @@ import { connect } from './dialect.ts';
 import { busyError, explainFailure, isDamage, isUnavailable, isUniqueViolation } from './errors.ts';
 import { nextEventMs } from './event-clock.ts';
 import { dropIndexes } from './indexes.ts';
-import { isMigrated, migrateToLatest } from './migrate.ts';
+import { migrateToLatest, readMissingMigrations } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
 import { sqliteSearchIndex } from './search-index.ts';
 import { startMeter } from './waiting.ts';
@@ -24,7 +24,14 @@ import { wordIndex } from './word-index/word-index.ts';
  */
 export async function openSqlite(
   file: string,
-  { purpose = 'service', runsMaintenance = true, tasksModule, prepare, stopDeadline }: OpenOptions,
+  {
+    purpose = 'service',
+    runsMaintenance = true,
+    tasksModule,
+    onMigration,
+    prepare,
+    stopDeadline,
+  }: OpenOptions,
 ): Promise<Engine> {
   const watch = new DamageWatch(file);
   // The error ends a command. It must not change the database.
@@ -32,12 +39,12 @@ export async function openSqlite(
   const db = connect(file, meter, stopDeadline?.signal, purpose === 'import');
   try {
     // First, because it throws for files that must not be migrated.
-    const isCurrent = isMigrated(file);
+    const missing = readMissingMigrations(file);
     if (purpose !== 'command') {
       if (existsSync(file)) withPlainConnection(file, removeCopyMark);
       // Even without missing migrations, the migrator would wait for other writers.
-      if (!isCurrent) await migrateToLatest(db);
-    } else if (!isCurrent) {
+      if (missing.length > 0) await migrateToLatest(db, missing, onMigration);
+    } else if (missing.length > 0) {
       throw new OperatorError(
         `${file} is empty or was written by an older version. Start the service to migrate it.`,
       );

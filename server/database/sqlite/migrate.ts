@@ -4,23 +4,23 @@ import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
 import { foreignTables } from '../foreign-tables.ts';
+import type { OpenOptions } from '../kind.ts';
+import { reportMigrations } from '../migrations.ts';
 import { migrations } from './migrations/index.ts';
 import { withPlainConnection } from './open-file.ts';
 
 /**
- * Returns whether a file is a database with all migrations. Returns false for a missing or empty file. Does not change
- * the file.
+ * Returns the names of the migrations that a file lacks: all if it is missing or empty. Does not change the file.
  * @throws OperatorError if it belongs to a newer version or to another program
  */
-export function isMigrated(file: string): boolean {
-  if (!existsSync(file)) return false;
-  const applied = readAppliedMigrations(file);
+export function readMissingMigrations(file: string): string[] {
+  const applied = existsSync(file) ? readAppliedMigrations(file) : [];
   if (applied.some((name) => !Object.hasOwn(migrations, name))) {
     throw new OperatorError(
       `${file} was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.`,
     );
   }
-  return applied.length === Object.keys(migrations).length;
+  return Object.keys(migrations).filter((name) => !applied.includes(name));
 }
 
 /**
@@ -45,8 +45,14 @@ function readStrings(sqlite: Sqlite.Database, query: string): string[] {
   return sqlite.prepare<[], string>(query).pluck().all();
 }
 
-export async function migrateToLatest(db: Database): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+/** @param missing the names of the missing migrations */
+export async function migrateToLatest(
+  db: Database,
+  missing: readonly string[] = [],
+  onMigration: OpenOptions['onMigration'] = () => {},
+): Promise<void> {
+  const reported = reportMigrations(migrations, missing, onMigration);
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => reported } });
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;
 }

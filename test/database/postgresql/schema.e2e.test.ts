@@ -1,7 +1,9 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Migrator } from 'kysely/migration';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eraseDeletedRows } from '../../../server/account-lifecycle/erasure.ts';
 import type { Engine } from '../../../server/database/engine.ts';
@@ -10,6 +12,7 @@ import { openPostgresql } from '../../../server/database/postgresql/engine.ts';
 import { migrations } from '../../../server/database/postgresql/migrations/index.ts';
 import { openPool } from '../../../server/database/postgresql/pool.ts';
 import { openSqlite } from '../../../server/database/sqlite/engine.ts';
+import { runCommand } from '../../support/commands.ts';
 import {
   databaseUrlOf,
   execute,
@@ -66,6 +69,63 @@ test('Spaces of an account that was being deleted during the upgrade to copies o
   await execute(url, 'INSERT INTO spaces_to_move SELECT pk FROM spaces');
   await using engine = await openPostgresql(url, { runsMaintenance: false });
   expect(await eraseDeletedRows(engine)).toBe(true);
+});
+
+test('A migration beside transactions of other servers waits for them, without a deadlock, and says what it does', async () => {
+  const url = await server.createDatabase('used');
+  const db = connect(openPool(url));
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  await migrator.migrateTo('0017-search-epoch');
+  await db.destroy();
+  // 0018 locks `spaces`, and then 0019 locks `users`.
+  let isStopping = false;
+  const use = async () => {
+    const client = new pg.Client(url);
+    await client.connect();
+    while (!isStopping) {
+      await client.query('BEGIN');
+      await client.query('SELECT pk FROM users LIMIT 1');
+      await sleep(20);
+      await client.query('SELECT pk FROM spaces LIMIT 1');
+      await client.query('COMMIT');
+    }
+    await client.end();
+  };
+  const users = [use(), use(), use(), use()];
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'migrate-'));
+  const settings = { DATABASE_URL: url, DATA_DIR: folder.path };
+  const missing = ['0018-event-clocks', '0019-suspensions', '0020-mail'];
+  const planned = await runCommand('migrate', ['--dry-run'], settings);
+  expect(planned.stdout).toBe(`Missing migrations: ${missing.join(', ')}\n`);
+  const migrated = await runCommand('migrate', [], settings);
+  isStopping = true;
+  await Promise.all(users);
+  expect(migrated).toMatchObject({ code: 0, stdout: 'The database has been migrated.\n' });
+  expect(migrated.stderr).toContain('Migrating: 0018-event-clocks, 2 left\n');
+  expect(migrated.stderr).toContain('Migrating: 0020-mail, 0 left\n');
+  const again = await runCommand('migrate', [], settings);
+  expect(again.stdout).toBe('The database needs no migrations.\n');
+});
+
+test('A migration names the programs that it waits for', async () => {
+  const url = await server.createDatabase('held');
+  const db = connect(openPool(url));
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  await migrator.migrateTo('0019-suspensions');
+  await db.destroy();
+  const client = new pg.Client({ connectionString: url, application_name: 'a long report' });
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query('SELECT pk FROM users LIMIT 1');
+  const waits: string[] = [];
+  const opening = openPostgresql(url, {
+    runsMaintenance: false,
+    onLockWait: (message) => waits.push(message),
+  });
+  await expect.poll(() => waits.join()).toContain('waits for other programs: a long report of ');
+  await client.query('COMMIT');
+  await using _ = await opening;
+  await client.end();
 });
 
 test('Servers that start at the same time migrate an empty database only once', async () => {
