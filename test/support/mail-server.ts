@@ -27,24 +27,37 @@ export interface MailServer extends AsyncDisposable {
    * @param view of the link in the mail; by default, of any mail
    */
   receive(address: string, view?: string): Promise<ReceivedMail>;
+  /** Resolves soon after the arrival of the next mail. */
+  whenNext(): Promise<void>;
+  /** Resolves when no client is connected. */
+  whenIdle(): Promise<void>;
 }
 
 export const WEB_URL = 'https://web.example.org/spaces';
 
-/** @param options of the server, by default without TLS and authentication */
-export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
+/**
+ * @param options       of the server, by default without TLS and authentication
+ * @param answerDelayMs time until it acknowledges mail that it has accepted
+ */
+export async function startMailServer(
+  options: SMTPServerOptions = {},
+  answerDelayMs = 0,
+): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const returned = new Set<ReceivedMail>();
   const server = new SMTPServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
     async onData(stream, { envelope: { rcptTo } }, callback) {
-      const [headers = '', body = ''] = splitAtEmptyLine(await text(stream));
+      const message = await text(stream).catch(callback);
+      // The client has been killed while it was sending.
+      if (message === undefined) return;
+      const [headers = '', body = ''] = splitAtEmptyLine(message);
       const decoded = decodeQuotedPrintable(body);
       const link = /^https?:\S+$/m.exec(decoded)?.[0] ?? '';
       const token = link.split('token=')[1] ?? '';
       for (const { address } of rcptTo)
         mails.push({ to: address, headers, body: decoded, link, token });
-      callback();
+      setTimeout(callback, answerDelayMs);
     },
     ...options,
   });
@@ -67,6 +80,11 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
       returned.add(mail);
       return mail;
     },
+    whenNext() {
+      const { length } = mails;
+      return waitUntil('another mail arrives', () => mails.length > length);
+    },
+    whenIdle: () => waitUntil('no client is connected', () => server.connections.size === 0),
     [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
   };
 }

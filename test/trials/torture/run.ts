@@ -31,6 +31,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   'exact-lists': async () => (await import('./search-copy.ts')).exactLists,
   'search-kills': async () => (await import('./search-copy.ts')).searchKills,
   following: async () => (await import('./following.ts')).following,
+  mail: async () => (await import('./mail.ts')).mail,
   workers: async () => (await import('./workers.ts')).workers,
   names: async () => (await import('./names.ts')).names,
   passwords: async () => (await import('./passwords.ts')).passwords,
