@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArguments } from '../../support/arguments.ts';
 import { avatarFile } from '../../support/avatar.ts';
+import { startMailServer } from '../../support/mail-server.ts';
 import type { Server } from '../../support/server.ts';
 import { ADDED_VALUE, type ExtendingProxy, startExtendingProxy } from './extending-proxy.ts';
 import { cacheFolder, findProblemWith, type Generator, openWorkspace } from './generator.ts';
@@ -41,7 +42,8 @@ const counts = { passed: 0, failed: 0, skipped: 0 };
 await mkdir(cacheFolder, { recursive: true });
 const avatar = join(cacheFolder, 'avatar.png');
 await writeFile(avatar, (await avatarFile()).stream());
-await using server = await startSeededServer(join(cacheFolder, 'server'));
+await using mailServer = await startMailServer();
+await using server = await startSeededServer(join(cacheFolder, 'server'), mailServer.settings);
 await using proxy = await startExtendingProxy(server.url);
 
 for (const [name, generator] of Object.entries(generators)) {

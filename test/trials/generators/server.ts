@@ -16,16 +16,20 @@ const MAX_WORDS_PER_MESSAGE = 1_000;
 
 /**
  * Starts a server with the account that every journey reads, whose statistics exceed the integers of a `float`.
- * @param folder of the data; recreated
+ * @param folder   of the data; recreated
+ * @param settings of the server, besides the folder
  */
-export async function startSeededServer(folder: string): Promise<Server> {
+export async function startSeededServer(
+  folder: string,
+  settings: Record<string, string>,
+): Promise<Server> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const records = join(folder, 'records.ndjson');
   await writeRecords(records);
   const dataDir = join(folder, 'data');
   await completeCommand('import', [records], { DATA_DIR: dataDir });
-  return startServer({ DATA_DIR: dataDir });
+  return startServer({ ...settings, DATA_DIR: dataDir });
 }
 
 async function writeRecords(path: string): Promise<void> {

@@ -144,10 +144,14 @@ assert.equal(participation.space.space_id, space_id);
 assert.equal(participation.space.participant_count, 2);
 assertRecent(participation.joined_at);
 const text = 'Привет, мир! 👋\nДва';
-const message = expectData(
-  await api.sendMessage({ client: reader, body: { space_id, text } }),
-  201,
-);
+const sending = {
+  client: reader,
+  body: { space_id, text },
+  headers: { 'Idempotency-Key': `idempotency-key-${run}` },
+};
+const message = expectData(await api.sendMessage(sending), 201);
+const repeated = expectData(await api.sendMessage(sending), 201);
+assert.equal(repeated.message_id, message.message_id);
 assert.equal(message.text, text);
 assert.equal(message.word_count, 3);
 assert.equal(message.appreciation_count, 0);
@@ -161,9 +165,17 @@ assert.equal(expectData(appreciated).appreciation_count, 1);
 const own = await api.appreciateMessage({ client: reader, ...appreciation });
 expectProblem(own, 403, 'own_message');
 const listed = await api.listMessages({ client: anyone, query: { space_id } });
-const { items: messages } = expectData(listed);
+const { items: messages, newer_cursor: after } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
+
+// Wait for the next message.
+const waiting = api.listMessages({ client: anyone, query: { space_id, after, wait: 25 } });
+const next = await api.sendMessage({ client: reader, body: { space_id, text: 'Три' } });
+assert.deepEqual(
+  expectData(await waiting).items.map((each) => each.message_id),
+  [expectData(next, 201).message_id],
+);
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };
@@ -221,6 +233,17 @@ expectData(await api.changePassword({ client: author, body: right }));
 const oldCredentials = { email: `author-${run}@example.com`, password };
 const loggedIn = await api.login({ client: anyone, body: oldCredentials });
 expectProblem(loggedIn, 401, 'credentials_incorrect');
+
+// Read what the server offers, and use an unknown token of a mail.
+const server = expectData(await api.getServer({ client: anyone }));
+assert.deepEqual([server.sends_mail, server.limits.max_avatar_bytes], [true, MAX_AVATAR_BYTES]);
+const { email } = oldCredentials;
+expectData(await api.requestPasswordReset({ client: anyone, body: { email } }), 202);
+const token = 'unknown';
+const reset = await api.resetPassword({ client: anyone, body: { token, newPassword } });
+expectProblem(reset, 400, 'invalid_token');
+const verified = await api.verifyEmail({ client: anyone, body: { token } });
+expectProblem(verified, 400, 'invalid_token');
 
 // Delete the accounts.
 for (const user of [author, reader]) {

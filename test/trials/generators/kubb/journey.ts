@@ -135,7 +135,10 @@ assert.equal(participation.space.space_id, space_id);
 assert.equal(participation.space.participant_count, 2);
 assertRecent(participation.joined_at);
 const text = 'Привет, мир! 👋\nДва';
-const message = await expectData(api.sendMessage({ space_id, text }, undefined, reader));
+const idempotent = { 'Idempotency-Key': `idempotency-key-${run}` };
+const message = await expectData(api.sendMessage({ space_id, text }, idempotent, reader));
+const repeated = await expectData(api.sendMessage({ space_id, text }, idempotent, reader));
+assert.equal(repeated.message_id, message.message_id);
 assert.equal(message.text, text);
 assert.equal(message.word_count, 3);
 assert.equal(message.appreciation_count, 0);
@@ -148,14 +151,20 @@ assert.equal((await expectData(appreciated)).appreciation_count, 1);
 const own = api.appreciateMessage(message_id, reader);
 await expectProblem(own, 403, 'own_message');
 const listed = api.listMessages({ space_id }, anyone);
-const { items: messages } = await expectData(listed);
+const { items: messages, newer_cursor: after } = await expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
+// Wait for the next message.
+const waiting = api.listMessages({ space_id, after, wait: 25 }, anyone);
+const next = await expectData(api.sendMessage({ space_id, text: 'два' }, undefined, reader));
+assert.deepEqual(
+  (await expectData(waiting)).items.map((each) => each.message_id),
+  [next.message_id],
+);
+
 // List three messages in three pages.
-for (const text of ['два', 'три']) {
-  await expectData(api.sendMessage({ space_id, text }, undefined, reader));
-}
+await expectData(api.sendMessage({ space_id, text: 'три' }, undefined, reader));
 const list = api.listMessagesInfiniteQueryOptions({ space_id, limit: 1 }, anyone);
 const history = await queries.fetchInfiniteQuery({ ...list, pages: 4 });
 assert.deepEqual(
@@ -217,6 +226,14 @@ await expectData(api.changePassword(right, author));
 const oldCredentials = { email: `author-${run}@example.com`, password };
 const loggedIn = api.login(oldCredentials, anyone);
 await expectProblem(loggedIn, 401, 'credentials_incorrect');
+
+// Read what the server offers, and use an unknown token of a mail.
+const server = await expectData(api.getServer(anyone));
+assert.deepEqual([server.sends_mail, server.limits.max_avatar_bytes], [true, MAX_AVATAR_BYTES]);
+await expectData(api.requestPasswordReset({ email: oldCredentials.email }, anyone));
+const token = 'unknown';
+await expectProblem(api.resetPassword({ token, newPassword }, anyone), 400, 'invalid_token');
+await expectProblem(api.verifyEmail({ token }, anyone), 400, 'invalid_token');
 
 // Delete the accounts.
 for (const user of [author, reader]) {

@@ -183,8 +183,12 @@ func main() {
 	expect(participation.Space.SpaceId == spaceID, "participation", participation)
 	expect(participation.Space.ParticipantCount == 2 && isRecent(participation.JoinedAt), "participation", participation)
 	text := "Привет, мир! 👋\nДва"
-	sent = unwrap(reader.SendMessageWithResponse(ctx, nil, api.MessageCreation{SpaceId: spaceID, Text: text}))
+	key := "idempotency-key-" + run
+	sending := api.SendMessageParams{IdempotencyKey: &key}
+	sent = unwrap(reader.SendMessageWithResponse(ctx, &sending, api.MessageCreation{SpaceId: spaceID, Text: text}))
 	message := value(sent.JSON201, sent.Body)
+	sent = unwrap(reader.SendMessageWithResponse(ctx, &sending, api.MessageCreation{SpaceId: spaceID, Text: text}))
+	expect(value(sent.JSON201, sent.Body).MessageId == message.MessageId, "message", string(sent.Body))
 	expect(message.Text == text && message.WordCount == 3 && message.AppreciationCount == 0, "message", message)
 	expect(message.Author.Username == "reader-"+run, "message", message)
 
@@ -194,9 +198,18 @@ func main() {
 	appreciated = unwrap(reader.AppreciateMessageWithResponse(ctx, message.MessageId))
 	expectProblem(appreciated.ApplicationproblemJSON403, appreciated.Body, 403, "own_message")
 	listed := unwrap(anyone.ListMessagesWithResponse(ctx, &api.ListMessagesParams{SpaceId: spaceID}))
-	messages := value(listed.JSON200, listed.Body).Items
+	messagePage := value(listed.JSON200, listed.Body)
+	messages := messagePage.Items
 	expect(len(messages) == 1 && messages[0].MessageId == message.MessageId, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
+
+	// List the next message.
+	sent = unwrap(reader.SendMessageWithResponse(ctx, nil, api.MessageCreation{SpaceId: spaceID, Text: "Три"}))
+	wait := int32(25)
+	newer := api.ListMessagesParams{SpaceId: spaceID, After: &messagePage.NewerCursor, Wait: &wait}
+	listed = unwrap(anyone.ListMessagesWithResponse(ctx, &newer))
+	messages = value(listed.JSON200, listed.Body).Items
+	expect(len(messages) == 1 && messages[0].MessageId == value(sent.JSON201, sent.Body).MessageId, "messages", messages)
 
 	// Read a profile with large numbers.
 	veteranCredentials := api.Credentials{Email: "veteran@example.com", Password: password}
@@ -256,6 +269,17 @@ func main() {
 	oldCredentials := api.Credentials{Email: "author-" + run + "@example.com", Password: password}
 	loggedIn = unwrap(anyone.LoginWithResponse(ctx, oldCredentials))
 	expectProblem(loggedIn.ApplicationproblemJSON401, loggedIn.Body, 401, "credentials_incorrect")
+
+	// Read what the server offers, and use an unknown token of a mail.
+	offered := unwrap(anyone.GetServerWithResponse(ctx))
+	server := value(offered.JSON200, offered.Body)
+	expect(server.SendsMail && server.Limits.MaxAvatarBytes == maxAvatarBytes, "server", server)
+	requested := unwrap(anyone.RequestPasswordResetWithResponse(ctx, api.PasswordResetRequest{Email: oldCredentials.Email}))
+	value(requested.JSON202, requested.Body)
+	reset := unwrap(anyone.ResetPasswordWithResponse(ctx, api.PasswordReset{Token: "unknown", NewPassword: newPassword}))
+	expectProblem(reset.ApplicationproblemJSON400, reset.Body, 400, "invalid_token")
+	verified := unwrap(anyone.VerifyEmailWithResponse(ctx, api.EmailVerification{Token: "unknown"}))
+	expectProblem(verified.ApplicationproblemJSON400, verified.Body, 400, "invalid_token")
 
 	// Delete the accounts.
 	for _, user := range []*api.ClientWithResponses{author, reader} {

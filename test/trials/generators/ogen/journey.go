@@ -164,9 +164,10 @@ func main() {
 
 	// Join without a body, and send a message.
 	spaceID := api.ID(newestFirst[2])
+	sending := api.SendMessageParams{}
 	send := func(text string) (api.SendMessageRes, error) {
 		creation := api.MessageCreation{SpaceID: spaceID, Text: text}
-		return reader.SendMessage(ctx, &creation, api.SendMessageParams{})
+		return reader.SendMessage(ctx, &creation, sending)
 	}
 	early := as[*api.SendMessageForbidden](send("Привет"))
 	expectProblem(early.Response, 403, "not_a_participant")
@@ -175,7 +176,10 @@ func main() {
 	expect(participation.Space.SpaceID == string(spaceID), "participation", participation)
 	expect(participation.Space.ParticipantCount == 2 && isRecent(participation.JoinedAt), "participation", participation)
 	text := "Привет, мир! 👋\nДва"
+	sending.IdempotencyKey = api.NewOptIdempotencyKey(api.IdempotencyKey("idempotency-key-" + run))
 	message := as[*api.MessageHeaders](send(text)).Response
+	repeated := as[*api.MessageHeaders](send(text)).Response
+	expect(repeated.MessageID == message.MessageID, "message", repeated)
 	expect(message.Text == text && message.WordCount == 3 && message.AppreciationCount == 0, "message", message)
 	expect(message.Author.Username == "reader-"+run, "message", message)
 
@@ -189,6 +193,17 @@ func main() {
 	messages := listed.Response.Items
 	expect(len(messages) == 1 && messages[0].MessageID == message.MessageID, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
+
+	// List the next message.
+	sending.IdempotencyKey.Reset()
+	next := as[*api.MessageHeaders](send("Три")).Response
+	newer := api.ListMessagesParams{
+		SpaceID: spaceID,
+		After:   api.NewOptString(listed.Response.NewerCursor),
+		Wait:    api.NewOptInt32(25),
+	}
+	messages = as[*api.MessagePageHeaders](anyone.ListMessages(ctx, newer)).Response.Items
+	expect(len(messages) == 1 && messages[0].MessageID == next.MessageID, "messages", messages)
 
 	// Read a profile with large numbers.
 	veteranCredentials := api.Credentials{Email: "veteran@example.com", Password: password}
@@ -244,6 +259,17 @@ func main() {
 	oldCredentials := api.Credentials{Email: registration("author").Email, Password: password}
 	loggedIn := as[*api.LoginUnauthorizedHeaders](anyone.Login(ctx, &oldCredentials))
 	expectProblem(loggedIn.Response, 401, "credentials_incorrect")
+
+	// Read what the server offers, and use an unknown token of a mail.
+	server := as[*api.ServerHeaders](anyone.GetServer(ctx)).Response
+	expect(server.SendsMail && server.Limits.MaxAvatarBytes == maxAvatarBytes, "server", server)
+	as[*api.RequestPasswordResetAcceptedHeaders](
+		anyone.RequestPasswordReset(ctx, &api.PasswordResetRequest{Email: oldCredentials.Email}))
+	reset := as[*api.ProblemHeaders](
+		anyone.ResetPassword(ctx, &api.PasswordReset{Token: "unknown", NewPassword: newPassword}))
+	expectProblem(reset.Response, 400, "invalid_token")
+	verified := as[*api.ProblemHeaders](anyone.VerifyEmail(ctx, &api.EmailVerification{Token: "unknown"}))
+	expectProblem(verified.Response, 400, "invalid_token")
 
 	// Delete the accounts.
 	for _, user := range []*api.Client{author, reader} {

@@ -151,7 +151,9 @@ func main() {
 	expect(participation.Space.ParticipantCount == 2 && isRecent(participation.JoinedAt), "participation", participation)
 	text := "Привет, мир! 👋\nДва"
 	creation := *api.NewMessageCreation(spaceID, text)
-	message := value(client.MessagesAPI.SendMessage(reader).MessageCreation(creation).Execute())
+	sending := client.MessagesAPI.SendMessage(reader).IdempotencyKey("idempotency-key-" + run).MessageCreation(creation)
+	message := value(sending.Execute())
+	expect(value(sending.Execute()).MessageId == message.MessageId, "message", message)
 	expect(message.Text == text && message.WordCount == 3 && message.AppreciationCount == 0, "message", message)
 	expect(message.Author.Username == "reader-"+run, "message", message)
 
@@ -159,9 +161,17 @@ func main() {
 	appreciated := value(client.MessagesAPI.AppreciateMessage(author, message.MessageId).Execute())
 	expect(appreciated.AppreciationCount == 1, "message", appreciated)
 	expectProblem(client.MessagesAPI.AppreciateMessage(reader, message.MessageId).Execute())(403, "own_message")
-	messages := value(client.MessagesAPI.ListMessages(anyone).SpaceId(spaceID).Execute()).Items
+	listMessages := client.MessagesAPI.ListMessages(anyone).SpaceId(spaceID)
+	messagePage := value(listMessages.Execute())
+	messages := messagePage.Items
 	expect(len(messages) == 1 && messages[0].MessageId == message.MessageId, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
+
+	// List the next message.
+	third := *api.NewMessageCreation(spaceID, "Три")
+	next := value(client.MessagesAPI.SendMessage(reader).MessageCreation(third).Execute())
+	messages = value(listMessages.After(messagePage.NewerCursor).Wait(25).Execute()).Items
+	expect(len(messages) == 1 && messages[0].MessageId == next.MessageId, "messages", messages)
 
 	// Read a profile with large numbers.
 	veteranCredentials := *api.NewCredentials("veteran@example.com", password)
@@ -207,6 +217,16 @@ func main() {
 	value(changePassword.PasswordChange(*api.NewPasswordChange(password, newPassword)).Execute())
 	oldCredentials := *api.NewCredentials("author-"+run+"@example.com", password)
 	expectProblem(client.AuthAPI.Login(anyone).Credentials(oldCredentials).Execute())(401, "credentials_incorrect")
+
+	// Read what the server offers, and use an unknown token of a mail.
+	server := value(client.ServerAPI.GetServer(anyone).Execute())
+	expect(server.SendsMail && server.Limits.MaxAvatarBytes == maxAvatarBytes, "server", server)
+	request := *api.NewPasswordResetRequest(oldCredentials.Email)
+	value(client.AuthAPI.RequestPasswordReset(anyone).PasswordResetRequest(request).Execute())
+	reset := *api.NewPasswordReset("unknown", newPassword)
+	expectProblem(client.AuthAPI.ResetPassword(anyone).PasswordReset(reset).Execute())(400, "invalid_token")
+	verification := *api.NewEmailVerification("unknown")
+	expectProblem(client.AuthAPI.VerifyEmail(anyone).EmailVerification(verification).Execute())(400, "invalid_token")
 
 	// Delete the accounts.
 	for _, user := range []context.Context{author, reader} {

@@ -16,18 +16,24 @@ import org.openapitools.client.api.AuthApi;
 import org.openapitools.client.api.MessagesApi;
 import org.openapitools.client.api.ProfileApi;
 import org.openapitools.client.api.SearchApi;
+import org.openapitools.client.api.ServerApi;
 import org.openapitools.client.api.SpacesApi;
 import org.openapitools.client.model.BioChange;
 import org.openapitools.client.model.Credentials;
+import org.openapitools.client.model.EmailVerification;
 import org.openapitools.client.model.Message;
 import org.openapitools.client.model.MessageCreation;
+import org.openapitools.client.model.MessagePage;
 import org.openapitools.client.model.Participation;
 import org.openapitools.client.model.ParticipationPage;
 import org.openapitools.client.model.PasswordChange;
+import org.openapitools.client.model.PasswordReset;
+import org.openapitools.client.model.PasswordResetRequest;
 import org.openapitools.client.model.Problem;
 import org.openapitools.client.model.Profile;
 import org.openapitools.client.model.Registration;
 import org.openapitools.client.model.SearchResult;
+import org.openapitools.client.model.Server;
 import org.openapitools.client.model.Session;
 import org.openapitools.client.model.SessionSummary;
 import org.openapitools.client.model.Space;
@@ -180,7 +186,10 @@ final class Journey {
         expectEqual(participation.getSpace().getParticipantCount(), 2L);
         expectRecent(participation.getJoinedAt());
         String text = "Привет, мир! 👋\nДва";
-        Message message = readerMessages.sendMessage(new MessageCreation().spaceId(spaceId).text(text), null);
+        MessageCreation messageCreation = new MessageCreation().spaceId(spaceId).text(text);
+        String key = "idempotency-key-" + RUN;
+        Message message = readerMessages.sendMessage(messageCreation, key);
+        expectEqual(readerMessages.sendMessage(messageCreation, key).getMessageId(), message.getMessageId());
         expectEqual(message.getText(), text);
         expectEqual(message.getWordCount(), 3L);
         expectEqual(message.getAppreciationCount(), 0L);
@@ -191,10 +200,19 @@ final class Journey {
         Message appreciated = new MessagesApi(author).appreciateMessage(messageId);
         expectEqual(appreciated.getAppreciationCount(), 1L);
         expectProblem(403, "own_message", () -> readerMessages.appreciateMessage(messageId));
-        List<Message> messages = new MessagesApi(anyone).listMessages(spaceId, null, null, null, null).getItems();
+        MessagesApi anyMessages = new MessagesApi(anyone);
+        MessagePage messagePage = anyMessages.listMessages(spaceId, null, null, null, null);
+        List<Message> messages = messagePage.getItems();
         expectEqual(messages.size(), 1);
         expectEqual(messages.get(0).getMessageId(), messageId);
         expectEqual(messages.get(0).getAppreciationCount(), 1L);
+
+        // List the next message.
+        Message next = readerMessages.sendMessage(new MessageCreation().spaceId(spaceId).text("Три"), null);
+        List<Message> newer = anyMessages
+                .listMessages(spaceId, null, null, messagePage.getNewerCursor(), 25)
+                .getItems();
+        expectEqual(newer.stream().map(Message::getMessageId).toList(), List.of(next.getMessageId()));
 
         // Read a profile with large numbers.
         Credentials veteranCredentials = new Credentials().email("veteran@example.com").password(PASSWORD);
@@ -248,6 +266,16 @@ final class Journey {
         Credentials oldCredentials =
                 new Credentials().email("author-" + RUN + "@example.com").password(PASSWORD);
         expectProblem(401, "credentials_incorrect", () -> auth.login(oldCredentials));
+
+        // Read what the server offers, and use an unknown token of a mail.
+        Server server = new ServerApi(anyone).getServer();
+        expectEqual(server.getSendsMail(), true);
+        expectEqual(server.getLimits().getMaxAvatarBytes(), (long) MAX_AVATAR_BYTES);
+        auth.requestPasswordReset(new PasswordResetRequest().email(oldCredentials.getEmail()));
+        PasswordReset reset = new PasswordReset().token("unknown").newPassword(NEW_PASSWORD);
+        expectProblem(400, "invalid_token", () -> auth.resetPassword(reset));
+        EmailVerification verification = new EmailVerification().token("unknown");
+        expectProblem(400, "invalid_token", () -> auth.verifyEmail(verification));
 
         // Delete the accounts.
         for (ApiClient user : List.of(author, reader)) {

@@ -6,6 +6,7 @@ import org.openapitools.client.apis.AuthApi
 import org.openapitools.client.apis.MessagesApi
 import org.openapitools.client.apis.ProfileApi
 import org.openapitools.client.apis.SearchApi
+import org.openapitools.client.apis.ServerApi
 import org.openapitools.client.apis.SpacesApi
 import org.openapitools.client.infrastructure.ApiClient
 import org.openapitools.client.infrastructure.ApiResponse
@@ -15,8 +16,11 @@ import org.openapitools.client.infrastructure.Serializer
 import org.openapitools.client.infrastructure.Success
 import org.openapitools.client.models.BioChange
 import org.openapitools.client.models.Credentials
+import org.openapitools.client.models.EmailVerification
 import org.openapitools.client.models.MessageCreation
 import org.openapitools.client.models.PasswordChange
+import org.openapitools.client.models.PasswordReset
+import org.openapitools.client.models.PasswordResetRequest
 import org.openapitools.client.models.Problem
 import org.openapitools.client.models.Registration
 import org.openapitools.client.models.SearchResult
@@ -131,7 +135,9 @@ fun main() {
     expectEqual(participation.space.participantCount, 2L)
     expectRecent(participation.joinedAt)
     val text = "Привет, мир! 👋\nДва"
-    val message = readerMessages.sendMessage(MessageCreation(spaceId, text))
+    val key = "idempotency-key-$run"
+    val message = readerMessages.sendMessage(MessageCreation(spaceId, text), key)
+    expectEqual(readerMessages.sendMessage(MessageCreation(spaceId, text), key).messageId, message.messageId)
     expectEqual(message.text, text)
     expectEqual(listOf(message.wordCount, message.appreciationCount), listOf(3L, 0L))
     expectEqual(message.author.username, "reader-$run")
@@ -140,8 +146,13 @@ fun main() {
     val appreciated = MessagesApi(serverUrl).signedIn(author).appreciateMessage(message.messageId)
     expectEqual(appreciated.appreciationCount, 1L)
     expectProblem(403, "own_message") { readerMessages.appreciateMessage(message.messageId) }
-    val messages = MessagesApi(serverUrl).listMessages(spaceId).items
-    expectEqual(messages.map { it.messageId to it.appreciationCount }, listOf(message.messageId to 1L))
+    val page = MessagesApi(serverUrl).listMessages(spaceId)
+    expectEqual(page.items.map { it.messageId to it.appreciationCount }, listOf(message.messageId to 1L))
+
+    // List the next message.
+    val next = readerMessages.sendMessage(MessageCreation(spaceId, "Три"))
+    val newer = MessagesApi(serverUrl).listMessages(spaceId, after = page.newerCursor, wait = 25)
+    expectEqual(newer.items.map { it.messageId }, listOf(next.messageId))
 
     // Read a profile with large numbers.
     val veteran = auth.login(Credentials("veteran@example.com", PASSWORD))
@@ -187,6 +198,13 @@ fun main() {
     expectProblem(403, "current_password_incorrect") { authorProfile.changePassword(wrong) }
     authorProfile.changePassword(PasswordChange(currentPassword = PASSWORD, newPassword = NEW_PASSWORD))
     expectProblem(401, "credentials_incorrect") { auth.login(Credentials("author-$run@example.com", PASSWORD)) }
+
+    // Read what the server offers, and use an unknown token of a mail.
+    val server = ServerApi(serverUrl).getServer()
+    expectEqual(listOf(server.sendsMail, server.limits.maxAvatarBytes), listOf(true, MAX_AVATAR_BYTES.toLong()))
+    auth.requestPasswordReset(PasswordResetRequest("author-$run@example.com"))
+    expectProblem(400, "invalid_token") { auth.resetPassword(PasswordReset("unknown", NEW_PASSWORD)) }
+    expectProblem(400, "invalid_token") { auth.verifyEmail(EmailVerification("unknown")) }
 
     // Delete the accounts.
     for (user in listOf(author, reader)) {

@@ -9,13 +9,17 @@ use OpenAPI\Client\Api\AuthApi;
 use OpenAPI\Client\Api\MessagesApi;
 use OpenAPI\Client\Api\ProfileApi;
 use OpenAPI\Client\Api\SearchApi;
+use OpenAPI\Client\Api\ServerApi;
 use OpenAPI\Client\Api\SpacesApi;
 use OpenAPI\Client\ApiException;
 use OpenAPI\Client\Configuration;
 use OpenAPI\Client\Model\BioChange;
 use OpenAPI\Client\Model\Credentials;
+use OpenAPI\Client\Model\EmailVerification;
 use OpenAPI\Client\Model\MessageCreation;
 use OpenAPI\Client\Model\PasswordChange;
+use OpenAPI\Client\Model\PasswordReset;
+use OpenAPI\Client\Model\PasswordResetRequest;
 use OpenAPI\Client\Model\Problem;
 use OpenAPI\Client\Model\Registration;
 use OpenAPI\Client\Model\SearchResult;
@@ -167,7 +171,10 @@ expectSame($participation->getSpace()->getSpaceId(), $spaceId);
 expectSame($participation->getSpace()->getParticipantCount(), 2);
 expectRecent($participation->getJoinedAt());
 $text = "Привет, мир! 👋\nДва";
-$message = $readerMessages->sendMessage(new MessageCreation(['space_id' => $spaceId, 'text' => $text]));
+$creation = new MessageCreation(['space_id' => $spaceId, 'text' => $text]);
+$message = $readerMessages->sendMessage($creation, 'idempotency-key-' . RUN);
+$repeated = $readerMessages->sendMessage($creation, 'idempotency-key-' . RUN);
+expectSame($repeated->getMessageId(), $message->getMessageId());
 expectSame([$message->getText(), $message->getWordCount(), $message->getAppreciationCount()], [$text, 3, 0]);
 expectSame($message->getAuthor()->getUsername(), 'reader-' . RUN);
 
@@ -176,9 +183,16 @@ $messageId = $message->getMessageId();
 $appreciated = (new MessagesApi($http, $author))->appreciateMessage($messageId);
 expectSame($appreciated->getAppreciationCount(), 1);
 expectProblem(403, 'own_message', fn () => $readerMessages->appreciateMessage($messageId));
-$messages = (new MessagesApi($http, signedIn(null)))->listMessages($spaceId)->getItems();
+$anyMessages = new MessagesApi($http, signedIn(null));
+$page = $anyMessages->listMessages($spaceId);
+$messages = $page->getItems();
 expectSame([count($messages), $messages[0]->getMessageId()], [1, $messageId]);
 expectSame($messages[0]->getAppreciationCount(), 1);
+
+// List the next message.
+$next = $readerMessages->sendMessage(new MessageCreation(['space_id' => $spaceId, 'text' => 'Три']));
+$newer = $anyMessages->listMessages($spaceId, after: $page->getNewerCursor(), wait: 25)->getItems();
+expectSame([count($newer), $newer[0]->getMessageId()], [1, $next->getMessageId()]);
 
 // Read a profile with large numbers.
 $veteran = signedIn($auth->login(new Credentials(['email' => 'veteran@example.com', 'password' => PASSWORD])));
@@ -222,6 +236,15 @@ expectProblem(403, 'current_password_incorrect', fn () => $authorProfile->change
 $authorProfile->changePassword(new PasswordChange(['current_password' => PASSWORD, 'new_password' => NEW_PASSWORD]));
 $oldCredentials = new Credentials(['email' => 'author-' . RUN . '@example.com', 'password' => PASSWORD]);
 expectProblem(401, 'credentials_incorrect', fn () => $auth->login($oldCredentials));
+
+// Read what the server offers, and use an unknown token of a mail.
+$server = (new ServerApi($http, signedIn(null)))->getServer();
+expectSame([$server->getSendsMail(), $server->getLimits()->getMaxAvatarBytes()], [true, MAX_AVATAR_BYTES]);
+$auth->requestPasswordReset(new PasswordResetRequest(['email' => $oldCredentials->getEmail()]));
+$reset = new PasswordReset(['token' => 'unknown', 'new_password' => NEW_PASSWORD]);
+expectProblem(400, 'invalid_token', fn () => $auth->resetPassword($reset));
+$verification = new EmailVerification(['token' => 'unknown']);
+expectProblem(400, 'invalid_token', fn () => $auth->verifyEmail($verification));
 
 // Delete the accounts.
 foreach ([$author, $reader] as $user) {

@@ -13,13 +13,17 @@ from openapi_client import (
     BioChange,
     Configuration,
     Credentials,
+    EmailVerification,
     MessageCreation,
     MessagesApi,
     PasswordChange,
+    PasswordReset,
+    PasswordResetRequest,
     Problem,
     ProfileApi,
     Registration,
     SearchApi,
+    ServerApi,
     Session,
     Space,
     SpaceCreation,
@@ -126,7 +130,11 @@ assert participation.space.space_id == space_id, participation
 assert participation.space.participant_count == 2, participation
 assert abs(datetime.now(UTC) - participation.joined_at) < timedelta(hours=1), participation
 text = "Привет, мир! 👋\nДва"
-message = MessagesApi(reader).send_message(MessageCreation(space_id=space_id, text=text))
+message_creation = MessageCreation(space_id=space_id, text=text)
+key = f"idempotency-key-{RUN}"
+message = MessagesApi(reader).send_message(message_creation, idempotency_key=key)
+repeated = MessagesApi(reader).send_message(message_creation, idempotency_key=key)
+assert repeated.message_id == message.message_id, repeated
 assert (message.text, message.word_count, message.appreciation_count) == (text, 3, 0), message
 assert message.author.username == f"reader-{RUN}", message
 
@@ -135,8 +143,13 @@ message_id = message.message_id
 appreciated = MessagesApi(author).appreciate_message(message_id)
 assert appreciated.appreciation_count == 1, appreciated
 expect_problem(403, "own_message", lambda: MessagesApi(reader).appreciate_message(message_id))
-messages = MessagesApi(anyone).list_messages(space_id).items
-assert [(each.message_id, each.appreciation_count) for each in messages] == [(message_id, 1)]
+page = MessagesApi(anyone).list_messages(space_id)
+assert [(each.message_id, each.appreciation_count) for each in page.items] == [(message_id, 1)]
+
+# List the next message.
+next_message = MessagesApi(reader).send_message(MessageCreation(space_id=space_id, text="Три"))
+newer = MessagesApi(anyone).list_messages(space_id, after=page.newer_cursor, wait=25)
+assert [each.message_id for each in newer.items] == [next_message.message_id], newer
 
 # Read a profile with large numbers.
 veteran = client_of(auth.login(Credentials(email="veteran@example.com", password=PASSWORD)))
@@ -180,6 +193,15 @@ expect_problem(403, "current_password_incorrect", lambda: author_profile.change_
 author_profile.change_password(PasswordChange(currentPassword=PASSWORD, newPassword=NEW_PASSWORD))
 old_credentials = Credentials(email=f"author-{RUN}@example.com", password=PASSWORD)
 expect_problem(401, "credentials_incorrect", lambda: auth.login(old_credentials))
+
+# Read what the server offers, and use an unknown token of a mail.
+server = ServerApi(anyone).get_server()
+assert server.sends_mail and server.limits.max_avatar_bytes == MAX_AVATAR_BYTES, server
+auth.request_password_reset(PasswordResetRequest(email=old_credentials.email))
+reset = PasswordReset(token="unknown", newPassword=NEW_PASSWORD)
+expect_problem(400, "invalid_token", lambda: auth.reset_password(reset))
+verification = EmailVerification(token="unknown")
+expect_problem(400, "invalid_token", lambda: auth.verify_email(verification))
 
 # Delete the accounts.
 for user in (ProfileApi(author), ProfileApi(reader)):

@@ -8,7 +8,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import TypeVar
 
-from space_service.api.auth import end_session, list_sessions, login, register
+from space_service.api.auth import (
+    end_session,
+    list_sessions,
+    login,
+    register,
+    request_password_reset,
+    reset_password,
+    verify_email,
+)
 from space_service.api.messages import appreciate_message, list_messages, send_message
 from space_service.api.profile import (
     change_bio,
@@ -19,24 +27,29 @@ from space_service.api.profile import (
     get_profile,
 )
 from space_service.api.search import search_spaces, search_spaces_by_tag
+from space_service.api.server import get_server
 from space_service.api.spaces import create_space, join_space, list_participations
 from space_service.client import AuthenticatedClient, Client
 from space_service.models import (
     BioChange,
     Confirmation,
     Credentials,
+    EmailVerification,
     Message,
     MessageCreation,
     MessagePage,
     Participation,
     ParticipationPage,
     PasswordChange,
+    PasswordReset,
+    PasswordResetRequest,
     Picture,
     PictureChange,
     Problem,
     Profile,
     Registration,
     SearchResult,
+    Server,
     Session,
     SessionPage,
     Space,
@@ -165,11 +178,17 @@ assert participation.space.space_id == space_id, participation
 assert participation.space.participant_count == 2, participation
 assert abs(datetime.now(UTC) - participation.joined_at) < timedelta(hours=1), participation
 text = "Привет, мир! 👋\nДва"
-message = expect(
-    Message,
-    send_message.sync_detailed(client=reader, body=MessageCreation(space_id=space_id, text=text)),
-    201,
+message_creation = MessageCreation(space_id=space_id, text=text)
+key = f"idempotency-key-{RUN}"
+message, repeated = (
+    expect(
+        Message,
+        send_message.sync_detailed(client=reader, body=message_creation, idempotency_key=key),
+        201,
+    )
+    for _ in range(2)
 )
+assert repeated.message_id == message.message_id, repeated
 assert (message.text, message.word_count, message.appreciation_count) == (text, 3, 0), message
 assert message.author.username == f"reader-{RUN}", message
 
@@ -183,10 +202,19 @@ expect_problem(
     403,
     "own_message",
 )
-listed = expect(
-    MessagePage, list_messages.sync_detailed(client=reader, space_id=space_id), 200
-).items
-assert [(each.message_id, each.appreciation_count) for each in listed] == [(message.message_id, 1)]
+page = expect(MessagePage, list_messages.sync_detailed(client=reader, space_id=space_id), 200)
+listed = [(each.message_id, each.appreciation_count) for each in page.items]
+assert listed == [(message.message_id, 1)], page
+
+# List the next message.
+third = MessageCreation(space_id=space_id, text="Три")
+next_message = expect(Message, send_message.sync_detailed(client=reader, body=third), 201)
+newer = expect(
+    MessagePage,
+    list_messages.sync_detailed(client=reader, space_id=space_id, after=page.newer_cursor, wait=25),
+    200,
+)
+assert [each.message_id for each in newer.items] == [next_message.message_id], newer
 
 # Read a profile with large numbers.
 veteran_credentials = Credentials(email="veteran@example.com", password=PASSWORD)
@@ -251,6 +279,18 @@ old_credentials = Credentials(email=f"author-{RUN}@example.com", password=PASSWO
 expect_problem(
     login.sync_detailed(client=anyone, body=old_credentials), 401, "credentials_incorrect"
 )
+
+# Read what the server offers, and use an unknown token of a mail.
+server = expect(Server, get_server.sync_detailed(client=anyone), 200)
+assert server.sends_mail and server.limits.max_avatar_bytes == MAX_AVATAR_BYTES, server
+reset_request = PasswordResetRequest(email=old_credentials.email)
+expect(
+    Confirmation, request_password_reset.sync_detailed(client=anyone, body=reset_request), 202
+)
+reset = PasswordReset(token="unknown", new_password=NEW_PASSWORD)
+expect_problem(reset_password.sync_detailed(client=anyone, body=reset), 400, "invalid_token")
+verification = EmailVerification(token="unknown")
+expect_problem(verify_email.sync_detailed(client=anyone, body=verification), 400, "invalid_token")
 
 # Delete the accounts.
 for user in (author, reader):

@@ -174,7 +174,12 @@ assert.equal(participation.space.space_id, space_id);
 assert.equal(participation.space.participant_count, 2);
 assertRecent(participation.joined_at);
 const text = 'Привет, мир! 👋\nДва';
-const message = await send.mutateAsync({ body: { space_id, text } });
+const sending = {
+  params: { header: { 'Idempotency-Key': `idempotency-key-${run}` } },
+  body: { space_id, text },
+};
+const message = await send.mutateAsync(sending);
+assert.equal((await send.mutateAsync(sending)).message_id, message.message_id);
 assert.equal(message.text, text);
 assert.equal(message.word_count, 3);
 assert.equal(message.appreciation_count, 0);
@@ -189,14 +194,23 @@ const appreciate = (user: typeof author) =>
   );
 assert.equal((await appreciate(author)).appreciation_count, 1);
 await expectProblem(appreciate(reader), 403, 'own_message');
-const { items: messages } = await queries.fetchQuery(
+const { items: messages, newer_cursor: after } = await queries.fetchQuery(
   anyone.queryOptions('get', '/api/messages', { params: { query: { space_id } } }),
 );
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
+// Wait for the next message.
+const newer = { params: { query: { space_id, after, wait: 25 } } };
+const waiting = queries.fetchQuery(anyone.queryOptions('get', '/api/messages', newer));
+const next = await send.mutateAsync({ body: { space_id, text: 'два' } });
+assert.deepEqual(
+  (await waiting).items.map((each) => each.message_id),
+  [next.message_id],
+);
+
 // List three messages in three pages.
-for (const text of ['два', 'три']) await send.mutateAsync({ body: { space_id, text } });
+await send.mutateAsync({ body: { space_id, text: 'три' } });
 const list = { params: { query: { space_id, limit: 1 } } };
 const history = render(() => anyone.useInfiniteQuery('get', '/api/messages', list, pages));
 await history.refetch({ cancelRefetch: false });
@@ -275,6 +289,18 @@ const right = { currentPassword: password, newPassword };
 await changePassword.mutateAsync({ body: right });
 const oldCredentials = { email: `author-${run}@example.com`, password };
 await expectProblem(login.mutateAsync({ body: oldCredentials }), 401, 'credentials_incorrect');
+
+// Read what the server offers, and use an unknown token of a mail.
+const server = await queries.fetchQuery(anyone.queryOptions('get', '/api/server'));
+assert.deepEqual([server.sends_mail, server.limits.max_avatar_bytes], [true, MAX_AVATAR_BYTES]);
+const requestReset = render(() => anyone.useMutation('post', '/api/auth/password-resets'));
+await requestReset.mutateAsync({ body: { email: oldCredentials.email } });
+const resetPassword = render(() => anyone.useMutation('put', '/api/auth/password-resets'));
+const token = 'unknown';
+const reset = resetPassword.mutateAsync({ body: { token, newPassword } });
+await expectProblem(reset, 400, 'invalid_token');
+const verifyEmail = render(() => anyone.useMutation('put', '/api/auth/email-verifications'));
+await expectProblem(verifyEmail.mutateAsync({ body: { token } }), 400, 'invalid_token');
 
 // Delete the accounts.
 for (const user of [author, reader]) {

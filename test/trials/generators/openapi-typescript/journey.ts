@@ -149,7 +149,13 @@ assert.equal(participation.space.space_id, space_id);
 assert.equal(participation.space.participant_count, 2);
 assertRecent(participation.joined_at);
 const text = 'Привет, мир! 👋\nДва';
-const message = expectData(await reader.POST('/api/messages', { body: { space_id, text } }), 201);
+const sending = {
+  params: { header: { 'Idempotency-Key': `idempotency-key-${run}` } },
+  body: { space_id, text },
+};
+const message = expectData(await reader.POST('/api/messages', sending), 201);
+const repeated = expectData(await reader.POST('/api/messages', sending), 201);
+assert.equal(repeated.message_id, message.message_id);
 assert.equal(message.text, text);
 assert.equal(message.word_count, 3);
 assert.equal(message.appreciation_count, 0);
@@ -163,9 +169,18 @@ assert.equal(expectData(appreciated).appreciation_count, 1);
 const own = await reader.PUT('/api/messages/{message_id}/appreciation', appreciation);
 expectProblem(own, 403, 'own_message');
 const listed = await anyone.GET('/api/messages', { params: { query: { space_id } } });
-const { items: messages } = expectData(listed);
+const { items: messages, newer_cursor: after } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
+
+// Wait for the next message.
+const newer = { params: { query: { space_id, after, wait: 25 } } };
+const waiting = anyone.GET('/api/messages', newer);
+const next = await reader.POST('/api/messages', { body: { space_id, text: 'Три' } });
+assert.deepEqual(
+  expectData(await waiting).items.map((each) => each.message_id),
+  [expectData(next, 201).message_id],
+);
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };
@@ -228,6 +243,17 @@ expectData(await author.PUT('/api/profile/password', { body: right }));
 const oldCredentials = { email: `author-${run}@example.com`, password };
 const loggedIn = await anyone.POST('/api/auth/login', { body: oldCredentials });
 expectProblem(loggedIn, 401, 'credentials_incorrect');
+
+// Read what the server offers, and use an unknown token of a mail.
+const server = expectData(await anyone.GET('/api/server'));
+assert.deepEqual([server.sends_mail, server.limits.max_avatar_bytes], [true, MAX_AVATAR_BYTES]);
+const { email } = oldCredentials;
+expectData(await anyone.POST('/api/auth/password-resets', { body: { email } }), 202);
+const token = 'unknown';
+const reset = await anyone.PUT('/api/auth/password-resets', { body: { token, newPassword } });
+expectProblem(reset, 400, 'invalid_token');
+const verified = await anyone.PUT('/api/auth/email-verifications', { body: { token } });
+expectProblem(verified, 400, 'invalid_token');
 
 // Delete the accounts.
 for (const user of [author, reader]) {

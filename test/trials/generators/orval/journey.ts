@@ -20,8 +20,8 @@ interface Result {
 
 function expectData<R extends Result>(
   result: R,
-  status: 200 | 201 = 200,
-): Extract<R, { status: 200 | 201 }>['data'] {
+  status: 200 | 201 | 202 = 200,
+): Extract<R, { status: 200 | 201 | 202 }>['data'] {
   assert.equal(result.status, status, JSON.stringify(result.data));
   return result.data;
 }
@@ -126,7 +126,12 @@ assert.equal(participation.space.space_id, space_id);
 assert.equal(participation.space.participant_count, 2);
 assertRecent(participation.joined_at);
 const text = 'Привет, мир! 👋\nДва';
-const message = expectData(await api.sendMessage({ space_id, text }, reader), 201);
+const idempotent = {
+  headers: { ...reader.headers, 'Idempotency-Key': `idempotency-key-${run}` },
+};
+const message = expectData(await api.sendMessage({ space_id, text }, idempotent), 201);
+const repeated = expectData(await api.sendMessage({ space_id, text }, idempotent), 201);
+assert.equal(repeated.message_id, message.message_id);
 assert.equal(message.text, text);
 assert.equal(message.word_count, 3);
 assert.equal(message.appreciation_count, 0);
@@ -139,9 +144,17 @@ assert.equal(expectData(appreciated).appreciation_count, 1);
 const own = await api.appreciateMessage(message_id, reader);
 expectProblem(own, 403, 'own_message');
 const listed = await api.listMessages({ space_id });
-const { items: messages } = expectData(listed);
+const { items: messages, newer_cursor: after } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
+
+// Wait for the next message.
+const waiting = api.listMessages({ space_id, after, wait: 25 });
+const next = expectData(await api.sendMessage({ space_id, text: 'Три' }, reader), 201);
+assert.deepEqual(
+  expectData(await waiting).items.map((each) => each.message_id),
+  [next.message_id],
+);
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };
@@ -195,6 +208,14 @@ expectData(await api.changePassword(right, author));
 const oldCredentials = { email: `author-${run}@example.com`, password };
 const loggedIn = await api.login(oldCredentials);
 expectProblem(loggedIn, 401, 'credentials_incorrect');
+
+// Read what the server offers, and use an unknown token of a mail.
+const server = expectData(await api.getServer());
+assert.deepEqual([server.sends_mail, server.limits.max_avatar_bytes], [true, MAX_AVATAR_BYTES]);
+expectData(await api.requestPasswordReset({ email: oldCredentials.email }), 202);
+const token = 'unknown';
+expectProblem(await api.resetPassword({ token, newPassword }), 400, 'invalid_token');
+expectProblem(await api.verifyEmail({ token }), 400, 'invalid_token');
 
 // Delete the accounts.
 for (const user of [author, reader]) {

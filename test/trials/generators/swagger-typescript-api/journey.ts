@@ -133,7 +133,10 @@ assert.equal(participation.space.space_id, space_id);
 assert.equal(participation.space.participant_count, 2);
 assertRecent(participation.joined_at);
 const text = 'Привет, мир! 👋\nДва';
-const message = await expectData(reader.sendMessage({ space_id, text }), 201);
+const idempotent = { headers: { 'Idempotency-Key': `idempotency-key-${run}` } };
+const message = await expectData(reader.sendMessage({ space_id, text }, idempotent), 201);
+const repeated = await expectData(reader.sendMessage({ space_id, text }, idempotent), 201);
+assert.equal(repeated.message_id, message.message_id);
 assert.equal(message.text, text);
 assert.equal(message.word_count, 3);
 assert.equal(message.appreciation_count, 0);
@@ -146,9 +149,17 @@ assert.equal((await expectData(appreciated)).appreciation_count, 1);
 const own = reader.appreciateMessage(message_id);
 await expectProblem(own, 403, 'own_message');
 const listed = anyone.listMessages({ space_id });
-const { items: messages } = await expectData(listed);
+const { items: messages, newer_cursor: after } = await expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
+
+// Wait for the next message.
+const waiting = anyone.listMessages({ space_id, after, wait: 25 });
+const next = await expectData(reader.sendMessage({ space_id, text: 'Три' }), 201);
+assert.deepEqual(
+  (await expectData(waiting)).items.map((each) => each.message_id),
+  [next.message_id],
+);
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };
@@ -204,6 +215,14 @@ await expectData(author.changePassword(right));
 const oldCredentials = { email: `author-${run}@example.com`, password };
 const loggedIn = anyone.login(oldCredentials);
 await expectProblem(loggedIn, 401, 'credentials_incorrect');
+
+// Read what the server offers, and use an unknown token of a mail.
+const server = await expectData(anyone.getServer());
+assert.deepEqual([server.sends_mail, server.limits.max_avatar_bytes], [true, MAX_AVATAR_BYTES]);
+await expectData(anyone.requestPasswordReset({ email: oldCredentials.email }), 202);
+const token = 'unknown';
+await expectProblem(anyone.resetPassword({ token, newPassword }), 400, 'invalid_token');
+await expectProblem(anyone.verifyEmail({ token }), 400, 'invalid_token');
 
 // Delete the accounts.
 for (const user of [author, reader]) {

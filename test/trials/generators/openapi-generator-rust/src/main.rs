@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use reqwest::header::LINK;
 use space_service::apis::configuration::Configuration;
-use space_service::apis::{Error, auth_api, messages_api, profile_api, search_api, spaces_api};
+use space_service::apis::{
+    Error, auth_api, messages_api, profile_api, search_api, server_api, spaces_api,
+};
 use space_service::models;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -139,17 +141,19 @@ async fn main() -> Outcome<()> {
 
     // Join without a body, and send a message. The client sends null.
     let space_id = newest_first[2];
-    let send = |text: &str| {
+    let send = |text: &str, key| {
         let creation = models::MessageCreation::new(space_id.to_owned(), text.to_owned());
-        messages_api::send_message(&reader, creation, None)
+        messages_api::send_message(&reader, creation, key)
     };
-    expect_problem(send("Привет").await, 403, "not_a_participant")?;
+    expect_problem(send("Привет", None).await, 403, "not_a_participant")?;
     let participation = spaces_api::join_space(&reader, space_id, None).await?;
     assert_eq!(participation.space.space_id, space_id);
     assert_eq!(participation.space.participant_count, 2);
     assert!(is_recent(participation.joined_at), "{participation:?}");
     let text = "Привет, мир! 👋\nДва";
-    let message = send(text).await?;
+    let key = format!("idempotency-key-{run}");
+    let message = send(text, Some(&key)).await?;
+    assert_eq!(send(text, Some(&key)).await?.message_id, message.message_id);
     assert_eq!((message.text.as_str(), message.word_count), (text, 3));
     assert_eq!(message.appreciation_count, 0);
     assert_eq!(message.author.username, format!("reader-{run}"));
@@ -160,14 +164,24 @@ async fn main() -> Outcome<()> {
     assert_eq!(appreciated.appreciation_count, 1);
     let own = messages_api::appreciate_message(&reader, message_id).await;
     expect_problem(own, 403, "own_message")?;
-    let messages = messages_api::list_messages(&anyone, space_id, None, None, None, None)
-        .await?
-        .items;
+    let page =
+        messages_api::list_messages(&anyone, space_id, None, None, None, None).await?;
+    let messages = page.items;
     assert_eq!(messages.len(), 1);
     assert_eq!(
         (&messages[0].message_id, messages[0].appreciation_count),
         (message_id, 1)
     );
+
+    // Wait for the next message.
+    let after = Some(page.newer_cursor.as_str());
+    let (newer, next) = tokio::join!(
+        messages_api::list_messages(&anyone, space_id, None, None, after, Some(25)),
+        send("Три", None),
+    );
+    let newer = newer?.items;
+    assert_eq!(newer.len(), 1);
+    assert_eq!(newer[0].message_id, next?.message_id);
 
     // Read a profile with large numbers.
     let credentials =
@@ -230,6 +244,19 @@ async fn main() -> Outcome<()> {
     let old_credentials = models::Credentials::new(email, PASSWORD.to_owned());
     let result = auth_api::login(&anyone, old_credentials).await;
     expect_problem(result, 401, "credentials_incorrect")?;
+
+    // Read what the server offers, and use an unknown token of a mail.
+    let server = server_api::get_server(&anyone).await?;
+    assert!(server.sends_mail, "{server:?}");
+    assert_eq!(server.limits.max_avatar_bytes, MAX_AVATAR_BYTES as i64);
+    let request = models::PasswordResetRequest::new(format!("author-{run}@example.com"));
+    auth_api::request_password_reset(&anyone, request).await?;
+    let reset = models::PasswordReset::new("unknown".to_owned(), NEW_PASSWORD.to_owned());
+    let result = auth_api::reset_password(&anyone, reset).await;
+    expect_problem(result, 400, "invalid_token")?;
+    let verification = models::EmailVerification::new("unknown".to_owned());
+    let result = auth_api::verify_email(&anyone, verification).await;
+    expect_problem(result, 400, "invalid_token")?;
 
     // Delete the accounts.
     for user in [&author, &reader] {

@@ -169,15 +169,15 @@ async fn main() -> Outcome<()> {
 
     // Join without an invitation code, and send a message. The client requires a body.
     let space_id: types::Id = newest_first[2].parse()?;
-    let send = async |text: &str| -> Outcome<_> {
+    let send = async |text: &str, key| -> Outcome<_> {
         let text = text.parse()?;
         let creation = types::MessageCreation {
             space_id: space_id.clone(),
             text,
         };
-        Ok(reader.send_message(None, &creation).await)
+        Ok(reader.send_message(key, &creation).await)
     };
-    expect_problem(send("Привет").await?, 403, "not_a_participant").await?;
+    expect_problem(send("Привет", None).await?, 403, "not_a_participant").await?;
     let participation = reader
         .join_space(&space_id, &types::Invitation::default())
         .await?;
@@ -185,7 +185,10 @@ async fn main() -> Outcome<()> {
     assert_eq!(participation.space.participant_count, 2);
     assert!(is_recent(participation.joined_at), "{participation:?}");
     let text = "Привет, мир! 👋\nДва";
-    let message = send(text).await??;
+    let key = format!("idempotency-key-{run}").parse()?;
+    let message = send(text, Some(&key)).await??;
+    let repeated = send(text, Some(&key)).await??;
+    assert_eq!(repeated.message_id, message.message_id);
     assert_eq!((message.text.as_str(), message.word_count), (text, 3));
     assert_eq!(message.appreciation_count, 0);
     assert_eq!(message.author.username, format!("reader-{run}"));
@@ -203,6 +206,16 @@ async fn main() -> Outcome<()> {
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].message_id, message.message_id);
     assert_eq!(messages[0].appreciation_count, 1);
+
+    // Wait for the next message.
+    let after = listed.newer_cursor.parse()?;
+    let (newer, next) = tokio::join!(
+        anyone.list_messages(Some(&after), None, None, &space_id, Some(25)),
+        send("Три", None),
+    );
+    let newer = &newer?.items;
+    assert_eq!(newer.len(), 1);
+    assert_eq!(newer[0].message_id, next??.message_id);
 
     // Read a profile with large numbers.
     let credentials = types::Credentials {
@@ -277,6 +290,25 @@ async fn main() -> Outcome<()> {
     };
     let result = anyone.login(&old_credentials).await;
     expect_problem(result, 401, "credentials_incorrect").await?;
+
+    // Read what the server offers, and use an unknown token of a mail.
+    let server = anyone.get_server().await?;
+    assert!(server.sends_mail, "{server:?}");
+    assert_eq!(server.limits.max_avatar_bytes.get(), 5_242_880);
+    let email = old_credentials.email;
+    anyone
+        .request_password_reset(&types::PasswordResetRequest { email })
+        .await?;
+    let token: types::MailToken = "unknown".parse()?;
+    let reset = types::PasswordReset {
+        token: token.clone(),
+        new_password: NEW_PASSWORD.parse()?,
+    };
+    let result = anyone.reset_password(&reset).await;
+    expect_problem(result, 400, "invalid_token").await?;
+    let verification = types::EmailVerification { token };
+    let result = anyone.verify_email(&verification).await;
+    expect_problem(result, 400, "invalid_token").await?;
 
     // Delete the accounts.
     for user in [&author, &reader] {
