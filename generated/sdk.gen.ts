@@ -209,7 +209,7 @@ export const changeEmail = <ThrowOnError extends boolean = false>(options: Optio
  * Sends a link to the caller's email address. `verifyEmail` with its token sets `is_verified`. If the address is
  * already verified, no mail is sent. Registration sends the same mail.
  *
- * Rate limit: 5 requests per account per hour.
+ * Rate limit: 5 requests per mailbox per hour. Addresses that differ only after a `+` count as one mailbox.
  *
  */
 export const requestEmailVerification = <ThrowOnError extends boolean = false>(options?: Options<RequestEmailVerificationData, ThrowOnError>): RequestResult<RequestEmailVerificationResponses, ApiError, ThrowOnError> => (options?.client ?? client).post<RequestEmailVerificationResponses, ApiError, ThrowOnError>({

@@ -380,7 +380,7 @@ export const changeEmailMutation = (options?: Partial<Options<ChangeEmailData>>)
  * Sends a link to the caller's email address. `verifyEmail` with its token sets `is_verified`. If the address is
  * already verified, no mail is sent. Registration sends the same mail.
  *
- * Rate limit: 5 requests per account per hour.
+ * Rate limit: 5 requests per mailbox per hour. Addresses that differ only after a `+` count as one mailbox.
  *
  */
 export const requestEmailVerificationMutation = (options?: Partial<Options<RequestEmailVerificationData>>): UseMutationOptions<RequestEmailVerificationResponse, ApiError, Options<RequestEmailVerificationData>> => {

@@ -11,7 +11,7 @@ import type { Config } from '../config.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import { enqueueMail, requireMail, revokeLinks } from '../mail/outbox.ts';
+import { DEFAULT_LANGUAGE, enqueueMail, requireMail, revokeLinks } from '../mail/outbox.ts';
 
 interface MailResources {
   engine: Engine;
@@ -68,14 +68,14 @@ async function attemptChange(
 }
 
 /**
- * Replaces the email address of an account, which is then no longer verified. For the operator: does not check who owns
- * the new address.
+ * Replaces the email address of an account, which is then no longer verified, and sends a notice to the former one. For
+ * the operator: does not check who owns the new address.
  * @param account an email address or a user id
  * @returns whether the account exists
  * @throws DomainError `email_invalid`, `email_taken`
  */
 export async function setEmail(
-  engine: Engine,
+  { engine, config }: MailResources,
   account: string,
   newEmail: string,
 ): Promise<boolean> {
@@ -84,7 +84,12 @@ export async function setEmail(
     return await transact(engine, async (trx) => {
       const userPk = await findAccount(trx, account);
       if (userPk === undefined) return false;
-      await replaceEmail(trx, userPk, email, 0);
+      await replaceEmail(trx, config, {
+        userPk,
+        email,
+        is_verified: 0,
+        language: DEFAULT_LANGUAGE,
+      });
       return true;
     });
   } catch (error) {
@@ -93,17 +98,32 @@ export async function setEmail(
   }
 }
 
-/** Replaces an address, and makes links stop working: their recipient may no longer own the account. */
+/**
+ * Replaces an address, and makes links stop working: their recipient may no longer own the account. Sends a notice to the
+ * former address if it was verified. Otherwise, a stranger may have registered it to send someone mail.
+ */
 export async function replaceEmail(
   trx: DatabaseTransaction,
-  userPk: number,
-  { email, key }: Email,
-  is_verified: 0 | 1,
+  config: Pick<Config, 'mail'>,
+  {
+    userPk,
+    email: { email, key },
+    is_verified,
+    language,
+  }: { userPk: number; email: Email; is_verified: 0 | 1; language: string },
 ): Promise<void> {
+  const former = await trx
+    .selectFrom('users')
+    .select(['email', 'email_key', 'is_verified'])
+    .where('pk', '=', userPk)
+    .executeTakeFirstOrThrow();
   await revokeLinks(trx, userPk);
   await trx
     .updateTable('users')
     .set({ email, email_key: key, is_verified })
     .where('pk', '=', userPk)
     .execute();
+  if (former.email_key === key || former.is_verified === 0) return;
+  const kind = 'email-changed';
+  await enqueueMail(trx, config, { kind, userPk, address: former.email, language });
 }

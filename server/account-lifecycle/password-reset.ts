@@ -7,7 +7,7 @@ import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
 import { requireLink } from '../mail/links.ts';
-import { enqueueMail, requireMail, revokeLinks } from '../mail/outbox.ts';
+import { DEFAULT_LANGUAGE, enqueueMail, requireMail, revokeLinks } from '../mail/outbox.ts';
 
 interface ResetResources {
   engine: Engine;
@@ -49,37 +49,40 @@ export async function resetPassword(
   const passwordHash = await hashPassword(newPassword);
   await transact(engine, async (trx) => {
     // Another request may have used the link meanwhile.
-    const { userPk, email } = await requireLink(trx, token, ['password-reset']);
-    await replacePassword(trx, userPk, { password_hash: passwordHash, is_verified: 1 });
-    await enqueueMail(trx, config, { kind: 'password-changed', userPk, address: email, language });
+    const link = await requireLink(trx, token, ['password-reset']);
+    const columns = { password_hash: passwordHash, is_verified: 1 } as const;
+    await replacePassword(trx, config, { ...link, language }, columns);
   });
 }
 
 /**
- * Replaces the password of an account, ends all its sessions, and makes links in mails stop working. For the operator:
- * does not check the current password.
+ * Replaces the password of an account, ends all its sessions, makes links in mails stop working, and sends a notice. For
+ * the operator: does not check the current password.
  * @param account an email address or a user id
  * @returns whether the account exists
  * @throws DomainError `password_…`
  */
 export async function setPassword(
-  engine: Engine,
+  { engine, config }: ResetResources,
   account: string,
   password: string,
 ): Promise<boolean> {
   const user = await selectAccount(engine.db, account)
-    .select(['pk', 'username', 'email'])
+    .select(['pk as userPk', 'username', 'email'])
     .executeTakeFirst();
   if (!user) return false;
   checkNewPassword(password, user, '/password');
   const password_hash = await hashPassword(password);
-  return transact(engine, (trx) => replacePassword(trx, user.pk, { password_hash }));
+  return transact(engine, (trx) =>
+    replacePassword(trx, config, { ...user, language: DEFAULT_LANGUAGE }, { password_hash }),
+  );
 }
 
 /** Returns false if the account has been deleted concurrently. */
 async function replacePassword(
   trx: DatabaseTransaction,
-  userPk: number,
+  config: Pick<Config, 'mail'>,
+  { userPk, email, language }: { userPk: number; email: string; language: string },
   columns: { password_hash: string; is_verified?: 1 },
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
@@ -88,7 +91,9 @@ async function replacePassword(
     .where('pk', '=', userPk)
     .where(isLiveUser('pk'))
     .executeTakeFirst();
+  if (numUpdatedRows === 0n) return false;
   await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
   await revokeLinks(trx, userPk);
-  return numUpdatedRows === 1n;
+  await enqueueMail(trx, config, { kind: 'password-changed', userPk, address: email, language });
+  return true;
 }

@@ -1,5 +1,6 @@
 import { findAccount } from '../accounts/account.ts';
-import { emailKey, parseEmail } from '../accounts/email.ts';
+import { emailKey, mailboxKey, parseEmail } from '../accounts/email.ts';
+import { readCredentials } from '../auth/current-password.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Config } from '../config.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
@@ -12,6 +13,11 @@ import { replaceEmail } from './email-change.ts';
 interface MailResources {
   engine: Engine;
   config: Pick<Config, 'mail'>;
+}
+
+/** Returns a key of the mailbox that the caller's verification mail is sent to. */
+export async function readMailboxKey({ db }: Engine, caller: Caller): Promise<string> {
+  return mailboxKey((await readCredentials(db, caller)).email);
 }
 
 /**
@@ -80,15 +86,13 @@ async function markVerified(
 async function completeChange(
   trx: DatabaseTransaction,
   config: Pick<Config, 'mail'>,
-  { userPk, address, email }: Link,
+  { userPk, address }: Link,
   token: string,
   language: string,
 ): Promise<void> {
-  const newEmail = parseEmail(address);
-  await replaceEmail(trx, userPk, newEmail, 1);
+  const email = parseEmail(address);
+  await replaceEmail(trx, config, { userPk, email, is_verified: 1, language });
   await storeLink(trx, token, { kind: 'email-verification', userPk, address });
-  if (emailKey(email) === newEmail.key) return;
-  await enqueueMail(trx, config, { kind: 'email-changed', userPk, address: email, language });
 }
 
 /** @throws DomainError `email_not_verified` */

@@ -25,20 +25,19 @@ export function onDatabase(
 }
 
 /**
- * Returns a command that passes its positional arguments to a function of a domain.
- * @param change  returns false if there is nothing with the id in the first argument
+ * Returns a command that passes its argument to a function of a domain.
+ * @param change  returns false if there is nothing with this id
  * @param missing returns the message for such an id
  * @param done    returns the message after the change
  */
 export function onItem(
-  change: (engine: Engine, id: string, ...values: string[]) => Promise<boolean>,
+  change: (engine: Engine, id: string) => Promise<boolean>,
   missing: (id: string) => string,
-  done: (id: string, ...values: string[]) => string,
+  done: (id: string) => string,
 ): Command {
-  return onDatabase(async (engine, { positionals }, { console }) => {
-    const [id = '', ...values] = positionals;
-    if (!(await change(engine, id, ...values))) throw new OperatorError(missing(id));
-    console.log(done(id, ...values));
+  return onDatabase(async (engine, { argument: id }, { console }) => {
+    if (!(await change(engine, id))) throw new OperatorError(missing(id));
+    console.log(done(id));
   });
 }
 

@@ -16,17 +16,21 @@ export function missingAccount(account: string): string {
 }
 
 function onAccount(
-  change: (engine: Engine, account: string, ...values: string[]) => Promise<boolean>,
-  done: (account: string, ...values: string[]) => string,
+  change: (engine: Engine, account: string) => Promise<boolean>,
+  done: (account: string) => string,
 ): Command {
   return onItem(change, missingAccount, done);
 }
 
 export const verify = onAccount(verifyAccount, (account) => `The account ${account} is verified.`);
 
-export const changeEmail = onAccount(
-  setEmail,
-  (_, newEmail) => `The account has the email address ${newEmail}, which is not verified.`,
+export const changeEmail = onDatabase(
+  async (engine, { positionals: [account = '', newEmail = ''] }, { console }, config) => {
+    if (!(await setEmail({ engine, config }, account, newEmail))) {
+      throw new OperatorError(missingAccount(account));
+    }
+    console.log(`The account has the email address ${newEmail}, which is not verified.`);
+  },
 );
 
 export const suspend = onAccount(

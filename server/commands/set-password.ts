@@ -10,21 +10,23 @@ import { missingAccount } from './accounts.ts';
 /** Exit code of a shell for a command that SIGINT has ended. */
 const INTERRUPTED = 130;
 
-export const changePassword = onDatabase(async (engine, { argument: account }, terminal) => {
-  // Before it asks for a password.
-  if ((await findAccount(engine.db, account)) === undefined) {
-    throw new OperatorError(missingAccount(account));
-  }
-  const password = await readPassword(terminal);
-  if (password === undefined) return INTERRUPTED;
-  if (!(await setPassword(engine, account, password))) {
-    throw new OperatorError(missingAccount(account));
-  }
-  terminal.console.log(
-    'The password has been changed, and all sessions of the account have ended.',
-  );
-  return undefined;
-});
+export const changePassword = onDatabase(
+  async (engine, { argument: account }, terminal, config) => {
+    // Before it asks for a password.
+    if ((await findAccount(engine.db, account)) === undefined) {
+      throw new OperatorError(missingAccount(account));
+    }
+    const password = await readPassword(terminal);
+    if (password === undefined) return INTERRUPTED;
+    if (!(await setPassword({ engine, config }, account, password))) {
+      throw new OperatorError(missingAccount(account));
+    }
+    terminal.console.log(
+      'The password has been changed, and all sessions of the account have ended.',
+    );
+    return undefined;
+  },
+);
 
 /**
  * Reads one line of the input without showing it. On a terminal, asks for the password twice.

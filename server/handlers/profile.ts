@@ -1,7 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import { deleteAccount } from '../account-lifecycle/deletion.ts';
 import { changeEmail } from '../account-lifecycle/email-change.ts';
-import { requestEmailVerification } from '../account-lifecycle/verification.ts';
+import { readMailboxKey, requestEmailVerification } from '../account-lifecycle/verification.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { clientKey, networkKey } from '../http/client-key.ts';
@@ -97,7 +97,9 @@ export function profileHandlers(context: Context) {
 
     requestEmailVerification: async (request, reply) => {
       const caller = callerOf(request);
-      await withRateLimit(rateLimits.mailToMailbox, caller.userId, reply, () =>
+      // Counted separately. Otherwise, registrations of similar addresses could use up the mail of the account.
+      const key = `verification ${await readMailboxKey(engine, caller)}`;
+      await withRateLimit(rateLimits.mailToMailbox, key, reply, () =>
         withAdditionalLimit(rateLimits.mailFromNetwork, networkKey(request), () =>
           requestEmailVerification(context, caller, mailLanguage(context, request)),
         ),

@@ -1,8 +1,15 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
-/** Serves a built web page at `/`. The page calls the API at its own origin. */
+/** A space fills the window. */
+const STYLE = 'body > footer { padding: 1rem } #root:has(.space) ~ footer { display: none }';
+const FOOTER = `<style>${STYLE}</style><footer class="narrow"><a href="/demo-mails">Mail of the demo</a></footer>`;
+
+/** Serves the built web page of a demo at `/`, with a link to its mail. The page calls the API at its own origin. */
 export async function serveWebPage(
   app: FastifyInstance,
   folder: string,
@@ -11,7 +18,7 @@ export async function serveWebPage(
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
-    "style-src 'self'",
+    `style-src 'self' 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
     "connect-src 'self'",
     // Previews of uploads have blob: URLs.
     `img-src 'self' blob: ${new URL(avatarBaseUrl).origin}`,
@@ -19,8 +26,16 @@ export async function serveWebPage(
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join(';');
+  const page = await readFile(join(folder, 'index.html'), 'utf8');
+  app.get('/', (_request, reply) =>
+    reply
+      .headers({ 'content-security-policy': policy, 'cache-control': 'no-cache' })
+      .type('text/html; charset=utf-8')
+      .send(page.replace('</body>', `${FOOTER}\n  </body>`)),
+  );
   await app.register(fastifyStatic, {
     root: folder,
+    index: false,
     // One route per file, so that all other paths get the same 404 as without the page.
     wildcard: false,
     // `serveAvatars` has decorated replies.

@@ -23,6 +23,9 @@ export const NOTICE_KINDS: readonly NoticeKind[] = [
   'password-changed',
 ];
 
+/** The language of mail that no request causes, or if the server has no texts in the requested one. */
+export const DEFAULT_LANGUAGE = 'en';
+
 /** Mail to send. */
 export interface NewMail {
   kind: MailKind;
@@ -163,6 +166,7 @@ async function findRecipient(
   if (!user) return undefined;
   const { pk: userPk, email, is_verified } = user;
   if (kind === 'email-verification' && (is_verified === 1 || email !== address)) return undefined;
+  // `email-changed` is for the former address, see `replaceEmail`.
   if (kind !== 'email-changed' && !isLink(kind) && is_verified === 0) return undefined;
   return { userPk, address: user_pk === null ? email : address };
 }

@@ -2,10 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Mustache from 'mustache';
 import { OperatorError } from '../errors.ts';
-import { isLink, LINK_KINDS, type MailKind, NOTICE_KINDS } from './outbox.ts';
-
-/** The language of mail if the server has no texts in the requested one. */
-const DEFAULT_LANGUAGE = 'en';
+import { DEFAULT_LANGUAGE, isLink, LINK_KINDS, type MailKind, NOTICE_KINDS } from './outbox.ts';
 
 const KINDS: readonly MailKind[] = [...LINK_KINDS, ...NOTICE_KINDS];
 

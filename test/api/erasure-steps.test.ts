@@ -292,7 +292,8 @@ describe('The deletion of an account in several transactions', () => {
     const { pk } = await keysOf(gone);
     let erasure: Promise<void> | undefined;
     const db = withCallbackAfterQuery(engine.db, () => (erasure ??= beginErasure(gone)));
-    expect(await setPassword({ ...engine, db }, gone.email, 'another good password')).toBe(false);
+    const resources = { ...app.context, engine: { ...engine, db } };
+    expect(await setPassword(resources, gone.email, 'another good password')).toBe(false);
     const stored = engine.db.selectFrom('users').select('password_hash').where('pk', '=', pk);
     expect(await stored.execute()).toEqual([{ password_hash: null }]);
     await eraseAll();

@@ -76,7 +76,7 @@ describe('The verification of an address', () => {
 
   test('rejects a link to an address that the operator has replaced', async () => {
     const user = await registerWithMail();
-    await setEmail(app.context.engine, user.userId, `new.${user.email}`);
+    await setEmail(app.context, user.userId, `new.${user.email}`);
     expect(await getError(verify(user.link))).toBe('400 invalid_token');
   });
 });
@@ -183,7 +183,7 @@ describe('A change of the address', () => {
     // Another account takes the address before the link is used.
     await changeEmail(user, email);
     const { token } = await mailServer.receive(email);
-    await setEmail(app.context.engine, other.userId, email);
+    await setEmail(app.context, other.userId, email);
     expect(await getError(verify(token))).toBe('409 email_taken');
   });
 

@@ -118,7 +118,7 @@ describe('setPassword', () => {
     const user = await app.register();
     const newPassword = 'staple of the north wind';
     const other = await login(user, user.password);
-    expect(await setPassword(app.context.engine, user.email, newPassword)).toBe(true);
+    expect(await setPassword(app.context, user.email, newPassword)).toBe(true);
     for (const token of [user.token, other.data?.access_token]) {
       expect(await getProfileStatus(token)).toBe(401);
     }

@@ -324,7 +324,7 @@ const requests: Record<string, () => Promise<Response>> = {
     const email = 'taken.later@example.com';
     await changeEmail(email);
     const { token } = await mailServer.receive(email);
-    await setEmail(mailApp.context.engine, (await mailApp.register()).userId, email);
+    await setEmail(mailApp.context, (await mailApp.register()).userId, email);
     return sendJsonWithMail('PUT', '/api/auth/email-verifications', { token });
   },
   'changePassword 400 invalid_request': () => changePassword(ada.password, 'short'),

@@ -71,7 +71,7 @@ describe('imported data', () => {
   );
 
   test('is included in the statistics', async () => {
-    await setPassword(app.context.engine, 'bob@example.com', 'marmalade on toast');
+    await setPassword(app.context, 'bob@example.com', 'marmalade on toast');
     const { data } = await api.login({
       client: app.client(),
       body: { email: 'bob@example.com', password: 'marmalade on toast' },

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { startApp } from '../support/app.ts';
-import { runCommand } from '../support/commands.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import { dataSettings, startApp } from '../support/app.ts';
+import { completeCommand, runCommand } from '../support/commands.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { parseMetrics } from '../support/metrics.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -38,6 +39,25 @@ test.each<Record<string, string>>([
   expect(code).toBe(1);
   expect(stderr).toMatch(/^(MAIL_URL|MAIL_FROM|WEB_URL)=\S* is invalid: must be/);
   expect(stderr).not.toContain('secret');
+});
+
+test('set-password and set-email send notices', async () => {
+  await using mailServer = await startMailServer();
+  await using app = await startApp(mailServer.settings);
+  const { email, client } = await app.register('ann');
+  const { token } = await mailServer.receive(email);
+  await api.verifyEmail({ client, body: { token }, throwOnError: true });
+  const run = async (name: string, args: string[], input = '') => {
+    await completeCommand(name, args, { ...dataSettings(app), ...mailServer.settings }, input);
+    app.context.mailer.wake();
+    return mailServer.receive(email);
+  };
+  const { headers } = await run('set-password', [email], 'marmalade on toast\n');
+  expect(headers).toContain('Subject: Your password at Spaces has changed');
+  const newEmail = 'new@example.com';
+  expect((await run('set-email', [email, newEmail])).headers).toContain(
+    'Subject: Your email address at Spaces has changed',
+  );
 });
 
 test('metrics count mail that waits and that has been sent', async () => {

@@ -286,6 +286,29 @@ test('the mail to an account and to a mailbox is limited', async () => {
   );
 });
 
+test('repeated verification mails are limited per mailbox', async () => {
+  await using mailServer = await startMailServer();
+  await using app = await startApp({ ...mailServer.settings, RATE_LIMITS: 'on' });
+  const emails = ['ann@example.com', 'Ann+2@example.com', 'ben@example.com'];
+  const repeat = async (email: string, i: number) => {
+    const body = { username: `user${i}`, email, password: 'correct horse battery' };
+    const { data } = await api.register({ client: app.client(), body, throwOnError: true });
+    const client = app.client(data.access_token);
+    const statuses: (number | undefined)[] = [];
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      statuses.push((await api.requestEmailVerification({ client })).response?.status);
+    }
+    return statuses;
+  };
+  const statuses: unknown[] = [];
+  for (const [i, email] of emails.entries()) statuses.push(await repeat(email, i));
+  expect(statuses).toEqual([
+    [202, 202, 202],
+    [202, 202, 429],
+    [202, 202, 202],
+  ]);
+});
+
 test('an address that is not verified gets no notices', async () => {
   await using mailServer = await startMailServer();
   await using app = await startApp(mailServer.settings);
@@ -293,6 +316,10 @@ test('an address that is not verified gets no notices', async () => {
   await mailServer.receive(email);
   const body = { currentPassword: password, newPassword: 'another long password' };
   await api.changePassword({ client, body, throwOnError: true });
+  const change = { email: 'new@example.com', currentPassword: body.newPassword };
+  await api.changeEmail({ client, body: change, throwOnError: true });
+  const { token } = await mailServer.receive(change.email);
+  await api.verifyEmail({ client, body: { token }, throwOnError: true });
   await waitUntil('the outbox is empty', async () => (await outboxOf(app)).length === 0);
-  expect(mailServer.mails).toHaveLength(1);
+  expect(mailServer.mails.map(({ to }) => to)).toEqual([email, change.email]);
 });

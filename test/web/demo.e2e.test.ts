@@ -82,6 +82,7 @@ describe('npm run demo', () => {
 
     test('serves a page that complies with its Content-Security-Policy', async () => {
       const { page, messages } = await open('/#/sign-in');
+      await page.getByRole('link', { name: 'Mail of the demo' }).waitFor();
       await signIn(page, { email: 'person2@example.com', password: DEMO_ACCOUNT.password });
       await page.getByRole('link', { name: 'Account', exact: true }).click();
       await page.getByLabel('Avatar').setInputFiles('server/sample/avatar.jpg');
