@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Space } from '../../generated/types.gen.ts';
+import { mailboxSettings } from '../../server/mail/mailbox.ts';
 import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
@@ -29,6 +30,7 @@ const FORMER_TEXTS = {
 const CANARIES = {
   username: 'vqjxzorple',
   email: 'zqvwjxatle@example.com',
+  newEmail: 'xwjqvzomple@example.com',
   bio: 'Kqwjxvünter',
   title: 'Ÿxqwjbrondle',
   unspaced: '龘靐齉爩',
@@ -44,7 +46,9 @@ const CANARIES = {
 // PostgreSQL makes no such guarantee. See SECURITY.md.
 describe.skipIf(isPostgresql)('The deletion of an account', () => {
   test('leaves no part of its texts in any file', async () => {
-    await using app = await startApp({ RATE_LIMITS: 'on' });
+    // Mail waits, because nothing listens on this port.
+    const mail = { ...mailboxSettings('https://web.example.org'), MAIL_URL: 'smtp://127.0.0.1:1' };
+    await using app = await startApp({ ...mail, RATE_LIMITS: 'on' });
     const other = await app.register();
     const foreign = await createSpace(other);
     const dictionaryBefore = await waitForTrie(app);
@@ -90,13 +94,10 @@ describe.skipIf(isPostgresql)('The deletion of an account', () => {
 
 /** Registers an account, and writes all canaries. Returns the account, and ids in its data. */
 async function writeTexts(app: TestApp, other: TestUser, foreign: Space) {
+  const password = 'correct horse battery';
   const { data } = await api.register({
     client: app.client(),
-    body: {
-      username: FORMER_TEXTS.username,
-      email: CANARIES.email,
-      password: 'correct horse battery',
-    },
+    body: { username: FORMER_TEXTS.username, email: CANARIES.email, password },
     throwOnError: true,
   });
   const client = app.client(data.access_token);
@@ -137,6 +138,10 @@ async function writeTexts(app: TestApp, other: TestUser, foreign: Space) {
     },
     throwOnError: true,
   });
+  const change = { email: CANARIES.newEmail, currentPassword: password };
+  await api.changeEmail({ client, body: change, throwOnError: true });
+  const reset = { email: CANARIES.email };
+  await api.requestPasswordReset({ client: app.client(), body: reset, throwOnError: true });
   const file = (await uploadAvatar({ client })).split('/').at(-1) ?? '';
   const ids = [data.user_id, own.space_id, hidden.space_id, file];
   return { gone, ids };
