@@ -42,41 +42,52 @@ export const mail: Trial = {
     const traffic = openTraffic(mailServer);
     const kept = observeKeptMails(mailServer);
     try {
-      for (let i = 0; ; i += 1) {
+      for (let i = 0; i < kills; i += 1) {
         await using cleanup = new AsyncDisposableStack();
         const servers = await startServers(settings, cleanup);
-        const { url, location } = servers[0];
-        if (i === kills) {
-          await using engine = await openDatabase(location, { purpose: 'command' });
-          const countWaiting = async () => (await readMailIds(engine.db)).length;
-          await waitUntil('the outbox is empty', async () => (await countWaiting()) === 0, 120_000);
-          await mailServer.whenIdle();
-          const repeated = kept.checkCopies();
-          const caused = await traffic.checkMails(engine.db);
-          await verifyAll(url, mailServer.mails);
-          return `${kills} kills of ${SENDERS} senders; ${caused}; none of ${mailServer.mails.length} mails was lost, ${repeated} were sent again after a kill, and all links work`;
-        }
-        let isKilled = false;
-        const writing = Array.from({ length: WRITERS }, async () => {
-          while (await traffic.send(draw(servers).url));
-          assert(isKilled, 'A running server has sent no response');
-        });
-        const written = Promise.all(writing);
-        await Promise.race([written, sleep(Math.random() * MAX_WRITING_MS)]);
         // Half of the kills strike senders at work.
-        if (i % 2 === 1) await Promise.race([written, mailServer.whenNext()]);
-        isKilled = true;
-        await Promise.all(servers.map((server) => server.kill()));
-        await written;
-        await using engine = await openDatabase(location, { purpose: 'command' });
+        await killUnderLoad(servers, traffic, i % 2 === 0 ? undefined : mailServer);
+        await using engine = await openDatabase(servers[0].location, { purpose: 'command' });
         await kept.record(engine.db);
         await makeDue(engine.db);
       }
+      await using cleanup = new AsyncDisposableStack();
+      const [{ url, location }] = await startServers(settings, cleanup);
+      await using engine = await openDatabase(location, { purpose: 'command' });
+      const isEmpty = async () => (await readMailIds(engine.db)).length === 0;
+      await waitUntil('the outbox is empty', isEmpty, 120_000);
+      await mailServer.whenIdle();
+      const repeated = kept.checkCopies();
+      const caused = await traffic.checkMails(engine.db);
+      await verifyAll(url, mailServer.mails);
+      return `${kills} kills of ${SENDERS} senders; ${caused}; none of ${mailServer.mails.length} mails was lost, ${repeated} were sent again after a kill, and all links work`;
     } finally {
       await rm(dataDir, { recursive: true, force: true });
     }
   },
 };
+
+/**
+ * Sends requests, and kills all processes after a random time.
+ * @param mailServer if given, also waits for its next mail
+ */
+async function killUnderLoad(
+  servers: readonly Server[],
+  traffic: Pick<ReturnType<typeof openTraffic>, 'send'>,
+  mailServer: Pick<MailServer, 'whenNext'> | undefined,
+): Promise<void> {
+  let isKilled = false;
+  const writing = Array.from({ length: WRITERS }, async () => {
+    while (await traffic.send(draw(servers).url));
+    assert(isKilled, 'A running server has sent no response');
+  });
+  const written = Promise.all(writing);
+  await Promise.race([written, sleep(Math.random() * MAX_WRITING_MS)]);
+  if (mailServer) await Promise.race([written, mailServer.whenNext()]);
+  isKilled = true;
+  await Promise.all(servers.map((server) => server.kill()));
+  await written;
+}
 
 async function startServers(
   settings: Record<string, string>,
