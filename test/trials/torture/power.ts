@@ -88,7 +88,8 @@ async function assertSettings(): Promise<void> {
   }
 }
 
-function requireStrace(): void {
+/** @throws MissingRequirement */
+export function requireStrace(): void {
   try {
     execFileSync('strace', ['-qq', '-e', 'trace=none', 'true'], { stdio: 'ignore' });
   } catch {
