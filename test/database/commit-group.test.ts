@@ -9,6 +9,7 @@ import type { Engine } from '../../server/database/engine.ts';
 import { openDatabase } from '../../server/database/open.ts';
 import { SqliteHandle } from '../../server/database/sqlite/handle.ts';
 import { transact } from '../../server/database/transaction.ts';
+import { runAs } from '../../server/system/senders.ts';
 import { insertUser, usernames } from './users.ts';
 
 let folder: string;
@@ -33,6 +34,26 @@ test('Transactions that begin together share a commit', async () => {
   const commits = exec.mock.calls.filter(([statement]) => statement === 'COMMIT');
   expect(commits).toHaveLength(1);
   expect(await usernames(engine.db)).toHaveLength(10);
+});
+
+test('A network with many transactions does not delay the acknowledgement of others', async () => {
+  const exec = vi.spyOn(SqliteHandle.prototype, 'exec');
+  // Transactions take time, but far less than ends a group.
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 0.001;
+    return now;
+  });
+  const networks = ['many', 'many', 'many', 'one', 'many', 'many'];
+  const commitsBefore = await Promise.all(
+    networks.map((network, request) =>
+      runAs({ network, account: network, request }, async () => {
+        await add(`user${request}`);
+        return exec.mock.calls.filter(([statement]) => statement === 'COMMIT').length;
+      }),
+    ),
+  );
+  expect(commitsBefore).toEqual([1, 2, 2, 1, 2, 2]);
 });
 
 test('Exactly the transactions and writes that are acknowledged are stored', async () => {

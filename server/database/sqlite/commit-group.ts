@@ -1,4 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { Sender } from '../../system/senders.ts';
 import type { SqliteHandle } from './handle.ts';
 import type { Mutex } from './waiting.ts';
 
@@ -22,6 +23,8 @@ export class CommitGroup {
   readonly #writeMutex: Mutex;
   /** Transactions that have ended and wait for the commit. */
   #ended: PromiseWithResolvers<void>[] = [];
+  /** Whose transactions are in the group. */
+  readonly #networks = new Set<string>();
   #isOpen = false;
   #openedAt = 0;
   #isCommitScheduled = false;
@@ -32,20 +35,20 @@ export class CommitGroup {
     this.#writeMutex = writeMutex;
   }
 
-  /** Whether SQLite's write lock is held. If so, the next transaction calls `join`, and otherwise `open`. */
-  get isOpen(): boolean {
-    return this.#isOpen;
-  }
-
-  /** Starts a group with a transaction that the caller has begun. */
-  open(): void {
-    this.#isOpen = true;
-    this.#openedAt = performance.now();
-  }
-
-  /** Begins another transaction. */
-  join(): void {
-    this.#writer.exec('SAVEPOINT member');
+  /**
+   * Begins a transaction. Commits the group first if it has transactions of several networks, one of them this one.
+   * Otherwise, a network that sends many would delay the acknowledgement of others.
+   * @param begin begins a transaction in SQLite
+   */
+  async begin({ network }: Sender, begin: () => Promise<void>): Promise<void> {
+    if (this.#networks.size > 1 && this.#networks.has(network)) this.commit();
+    if (this.#isOpen) this.#writer.exec('SAVEPOINT member');
+    else {
+      await begin();
+      this.#isOpen = true;
+      this.#openedAt = performance.now();
+    }
+    this.#networks.add(network);
   }
 
   /** Ends the current transaction. Resolves when it is committed. */
@@ -134,6 +137,7 @@ export class CommitGroup {
   #close(): PromiseWithResolvers<void>[] {
     const ended = this.#ended;
     this.#ended = [];
+    this.#networks.clear();
     this.#isOpen = false;
     return ended;
   }

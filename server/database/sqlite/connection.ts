@@ -1,7 +1,7 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import { nextTurn } from '../../system/event-loop.ts';
-import { SERVER } from '../../system/senders.ts';
+import { currentSender, SERVER } from '../../system/senders.ts';
 import type { CommitGroup } from './commit-group.ts';
 import { isBusy } from './errors.ts';
 import { SqliteHandle } from './handle.ts';
@@ -101,11 +101,8 @@ export class SqliteConnection implements DatabaseConnection {
     const deadline = performance.now() + WRITE_LOCK_TIMEOUT_MS;
     await writeMutex.acquire(deadline);
     try {
-      if (commitGroup.isOpen) commitGroup.join();
-      else {
-        await lockAndRun(() => writer.exec('BEGIN IMMEDIATE'), deadline, this.#shared);
-        commitGroup.open();
-      }
+      const begin = () => writer.exec('BEGIN IMMEDIATE');
+      await commitGroup.begin(currentSender(), () => lockAndRun(begin, deadline, this.#shared));
     } catch (error) {
       try {
         commitGroup.commit();
