@@ -41,11 +41,16 @@ export class ApiError extends Error {
 /** The cause of an `ApiError`: the response is discarded, because the session has changed since the request. */
 export class SessionChangedError extends Error {
   override readonly name = 'SessionChangedError';
+
+  constructor() {
+    super('The session has changed since the request.');
+  }
 }
 
 /** Returns an error that is an `ApiError` already, and others as the cause of one. */
 export function toApiError(response: Response | undefined, error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(response, error);
+  if (error instanceof ApiError) return error;
+  return new ApiError(error instanceof SessionChangedError ? undefined : response, error);
 }
 
 /**

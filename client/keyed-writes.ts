@@ -1,7 +1,6 @@
 import type { Client } from '../generated/client/index.ts';
 import { client as defaultClient } from '../generated/client.gen.ts';
 import * as sdk from '../generated/sdk.gen.ts';
-import { SessionChangedError } from './errors.ts';
 
 /** Time in which the server usually finishes a request whose connection has broken. */
 const REPETITION_DELAY_MS = 1_000;
@@ -45,7 +44,6 @@ function repeatable<
       try {
         return await receive(input);
       } catch (error) {
-        if (error instanceof SessionChangedError) throw error;
         await sleep(REPETITION_DELAY_MS, input.signal);
         // Here, because Node.js does not always abort a clone together with its request.
         if (input.signal?.aborted) throw input.signal.reason ?? error;

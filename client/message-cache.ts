@@ -1,5 +1,6 @@
 import type { InfiniteData, QueryClient, QueryFilters, QueryKey } from '@tanstack/react-query';
 import type { Message, MessagePage } from '../generated/types.gen.ts';
+import { changeCached } from './cache-changes.ts';
 
 /** Adds a message to the infinite lists of its space in the cache, or replaces it there. */
 export function putMessage(queryClient: QueryClient, message: Message): void {
@@ -40,10 +41,10 @@ function changeMessages(
   spaceId: string | undefined,
   change: (pages: MessagePage[]) => MessagePage[],
 ): void {
-  queryClient.setQueriesData<InfiniteData<MessagePage>>(
-    listsOf(spaceId),
-    (list) => list && { ...list, pages: change(list.pages) },
-  );
+  changeCached<InfiniteData<MessagePage>>(queryClient, listsOf(spaceId), (list) => ({
+    ...list,
+    pages: change(list.pages),
+  }));
 }
 
 /** Returns a filter for the infinite lists of the messages in a space; without a space, for all of them. */

@@ -1,11 +1,13 @@
 import {
+  type InfiniteData,
+  notifyManager,
   onlineManager,
   type QueryClient,
   useMutation,
   useMutationState,
   useQueryClient,
 } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import {
   appreciateMessageMutation,
   deleteMessageMutation,
@@ -14,12 +16,13 @@ import {
 } from '../generated/@tanstack/react-query.gen.ts';
 import type { Client } from '../generated/client/index.ts';
 import { client as defaultClient } from '../generated/client.gen.ts';
-import type { Message, SendMessageData } from '../generated/types.gen.ts';
-import { ApiError, toApiError } from './errors.ts';
-import type { SpaceEvents } from './following.ts';
+import type { Message, MessagePage, SendMessageData } from '../generated/types.gen.ts';
+import { ApiError, SessionChangedError, toApiError } from './errors.ts';
+import { type SpaceEvents, sleep } from './following.ts';
 import { newKey } from './keyed-writes.ts';
 import { dropMessage, listsOf, putMessage } from './message-cache.ts';
 import { retryDelay } from './retries.ts';
+import { forCurrentUser, sessionOf, useSessionStatus, useSessionValue } from './session-hooks.ts';
 import { followShared } from './shared-following.ts';
 
 /** Pause before the messages are loaded again, in case that the next cursor is not valid either. */
@@ -29,58 +32,65 @@ const RELOAD_PAUSE_MS = 3_000;
 const MAX_RETRIES = 2;
 
 export interface LiveOptions {
-  /** False while the session has expired; true by default. */
+  /** True by default. While the session has expired, nothing is followed. */
   enabled?: boolean | undefined;
   /** By default, the exported `client`. */
   client?: Client | undefined;
 }
 
 /**
- * Follows a space: updates the cached lists of its messages when messages are sent, changed or deleted. Loads them again
- * if its position is no longer valid, for example after an upgrade of the server, or too old. Of all visible tabs with the
- * same space, one sends requests for the others; a hidden tab sends none.
- * @param newerCursor of the first page of messages; undefined while it is loading
+ * Follows a space from its first page of messages on, which another hook loads: updates the cached lists of its messages
+ * when messages are sent, changed or deleted. Loads them again if its position is no longer valid, for example after an
+ * upgrade of the server, or too old. Of all visible tabs with the same space, one sends requests for the others; a hidden
+ * tab sends none.
  * @returns the error that has ended it, such as 404 when the reader has lost access to the space; null before
  */
 export function useLiveMessages(
   spaceId: string,
-  newerCursor: string | undefined,
   { enabled = true, client = defaultClient }: LiveOptions = {},
 ): ApiError | null {
   const queryClient = useQueryClient();
   const [error, setError] = useState<ApiError | null>(null);
-  const position = useRef({ spaceId, cursor: newerCursor });
-  if (position.current.spaceId !== spaceId) position.current = { spaceId, cursor: newerCursor };
-  position.current.cursor ??= newerCursor;
-  const isLoaded = newerCursor !== undefined;
+  const [reloads, setReloads] = useState(0);
+  const isLoaded = useIsLoaded(spaceId);
+  const token = useSessionValue((session) => session.token());
+  const isEnabled = enabled && useSessionStatus() !== 'expired';
+  const position = useRef({ spaceId, cursor: '' });
   useEffect(() => {
     setError(null);
-    if (!isLoaded || !enabled) return;
+    if (position.current.spaceId !== spaceId || !isLoaded)
+      position.current = { spaceId, cursor: '' };
+    position.current.cursor ||= cursorOf(queryClient, spaceId) ?? '';
+    if (position.current.cursor === '' || !isEnabled) return;
     let controller = new AbortController();
     const start = () => {
       controller.abort();
       controller = new AbortController();
       const { signal } = controller;
       const reload = async () => {
-        await new Promise((resolve) => setTimeout(resolve, RELOAD_PAUSE_MS));
-        if (signal.aborted) return;
-        position.current.cursor = undefined;
-        // `newerCursor` is undefined until the first page is loaded. Then this effect starts again.
+        await sleep(RELOAD_PAUSE_MS, signal);
+        position.current = { spaceId, cursor: '' };
         await queryClient.resetQueries(listsOf(spaceId));
+        // Otherwise, the effect has started again after a render without the first page.
+        if (!signal.aborted) setReloads((before) => before + 1);
       };
       followShared({
         client,
         spaceId,
         signal,
-        position: position.current as { cursor: string },
+        position: position.current,
         apply: (events) => applyEvents(queryClient, spaceId, events),
-      }).catch(async (reason) => {
-        if (signal.aborted) return;
-        const failure = toApiError(undefined, reason);
-        if (reason instanceof MissingEventsError || failure.code === 'invalid_cursor')
-          await reload();
-        else setError(failure);
-      });
+      })
+        .catch((reason) => {
+          const failure = toApiError(undefined, reason);
+          const isOutdated =
+            reason instanceof MissingEventsError || failure.code === 'invalid_cursor';
+          if (isOutdated) return reload();
+          throw failure;
+        })
+        .catch((failure) => {
+          if (!signal.aborted) setError(failure);
+        });
     };
     start();
     // At once, because a request of the lost connection may never end.
@@ -89,8 +99,27 @@ export function useLiveMessages(
       controller.abort();
       unsubscribe();
     };
-  }, [queryClient, client, spaceId, isLoaded, enabled]);
+  }, [queryClient, client, spaceId, isLoaded, isEnabled, token, reloads]);
   return error;
+}
+
+/** Returns whether the first page of the messages is in the cache. What a query shows can be that of another space. */
+function useIsLoaded(spaceId: string): boolean {
+  const queryClient = useQueryClient();
+  const subscribe = useCallback(
+    (listener: () => void) =>
+      queryClient.getQueryCache().subscribe(notifyManager.batchCalls(listener)),
+    [queryClient],
+  );
+  const isLoaded = () => cursorOf(queryClient, spaceId) !== undefined;
+  return useSyncExternalStore(subscribe, isLoaded, isLoaded);
+}
+
+/** Returns the position after the first page of the messages that is shown; undefined while it is loading. */
+function cursorOf(queryClient: QueryClient, spaceId: string): string | undefined {
+  const [list] = queryClient.getQueryCache().findAll({ ...listsOf(spaceId), type: 'active' });
+  const data = list?.state.data as InfiniteData<MessagePage> | undefined;
+  return data?.pages[0]?.newer_cursor;
 }
 
 /** Changes are missing, so the messages must be loaded again. */
@@ -123,9 +152,13 @@ export interface UnsentMessage {
   waitsFor: ApiError | null;
 }
 
+/** Aborts the request of each message, by the variables of its mutation. */
+const controllers = new WeakMap<object, AbortController>();
+
 /**
  * Sends messages to a space, one after the other. The cache of mutations contains those that are not sent yet, so they
- * are sent while other views are shown, too. Without a connection and after 429 and 503, they wait until it is possible.
+ * are sent while other views are shown, too. Without a connection, after 429 and 503, and while the session has expired,
+ * they wait until it is possible.
  */
 export function useUnsentMessages(spaceId: string, options: MessageOptions = {}) {
   const { onError, client } = options;
@@ -133,12 +166,15 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
   const mutationKey = ['sendMessage', spaceId];
   const { mutationFn, ...sending } = sendMessageMutation({ client });
   const mutations = queryClient.getMutationCache();
+  const mutationOf = (variables: unknown) =>
+    mutations.getAll().find(({ state }) => state.variables === variables);
   const { mutate } = useMutation({
     ...sending,
-    mutationFn: (variables, context) => {
-      // A message that has been discarded, or was waiting when the session has ended, is not in the cache any more.
-      const isQueued = mutations.getAll().some(({ state }) => state.variables === variables);
-      if (!isQueued || !mutationFn) throw new Error('The message has been discarded.');
+    mutationFn: async (variables, context) => {
+      // Only after the rejected request, so that people see why it waits.
+      if (mutationOf(variables)?.state.failureCount) await untilSignedIn(queryClient);
+      // A message that was waiting when another user has signed in is not in the cache any more.
+      if (!mutationOf(variables) || !mutationFn) throw new SessionChangedError();
       return mutationFn(variables, context);
     },
     mutationKey,
@@ -147,10 +183,17 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
     // The first request is sent even if the browser believes to be offline. Repetitions wait until it is online.
     networkMode: 'offlineFirst',
     retry: (failures, error) =>
-      willBePossible(error) || (isTemporary(error) && failures < MAX_RETRIES),
+      willBePossible(queryClient, error) || (isTemporary(error) && failures < MAX_RETRIES),
     retryDelay,
-    onSuccess: (message) => putMessage(queryClient, message),
-    onError,
+    onMutate: () => forCurrentUser(queryClient),
+    onSuccess: (message, variables, ifSameUser) => {
+      ifSameUser(() => putMessage(queryClient, message));
+      const sent = mutationOf(variables);
+      if (sent) mutations.remove(sent);
+    },
+    onError: (error, variables) => {
+      if (mutationOf(variables)) onError?.(error);
+    },
   });
   const states = useMutationState({
     filters: { mutationKey, predicate: ({ state }) => state.status !== 'success' },
@@ -175,9 +218,15 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
     mutations.getAll().find(({ mutationId }) => mutationId === id);
 
   function send(text: string): void {
-    // With the same key, a repeated request does not send the message twice.
-    const headers = { 'Idempotency-Key': newKey() };
-    mutate({ body: { space_id: spaceId, text }, headers });
+    const controller = new AbortController();
+    const variables = {
+      body: { space_id: spaceId, text },
+      // With the same key, a repeated request does not send the message twice.
+      headers: { 'Idempotency-Key': newKey() },
+      signal: controller.signal,
+    };
+    controllers.set(variables, controller);
+    mutate(variables);
   }
 
   function sendAgain(id: number): void {
@@ -186,24 +235,47 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
     mutation?.execute(mutation.state.variables).catch(() => {});
   }
 
+  /** Does not delete a message that the service has received already. */
   function discard(id: number): void {
     const mutation = findMutation(id);
-    if (mutation) mutations.remove(mutation);
+    if (!mutation) return;
+    mutations.remove(mutation);
+    controllers.get(mutation.state.variables as object)?.abort();
     void queryClient.resumePausedMutations();
   }
 
   return { unsent, send, sendAgain, discard };
 }
 
-/** Returns whether a request can succeed as soon as there is a connection or the server has time. */
-function willBePossible(error: unknown): boolean {
-  if (!isTemporary(error)) return false;
+/** Returns whether a request can succeed as soon as there is a connection or a session, or the server has time. */
+function willBePossible(queryClient: QueryClient, error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  const session = sessionOf(queryClient);
+  // The user has signed in again since the request. Of another user, the message is no longer in the cache.
+  if (error.cause instanceof SessionChangedError) return session !== undefined;
+  if (error.code === 'unauthenticated') return session?.status() === 'expired';
   const { status } = error;
-  return status === null || status < 300 || status === 429 || status === 503;
+  return (
+    isTemporary(error) && (status === null || status < 300 || status === 429 || status === 503)
+  );
 }
 
 function isTemporary(error: unknown): error is ApiError {
   return error instanceof ApiError && error.isTemporary;
+}
+
+/** Waits while the session has expired. */
+function untilSignedIn(queryClient: QueryClient): Promise<void> {
+  const session = sessionOf(queryClient);
+  return new Promise((resolve) => {
+    const update = () => {
+      if (session?.status() === 'expired') return;
+      unsubscribe?.();
+      resolve();
+    };
+    const unsubscribe = session?.subscribe(update);
+    update();
+  });
 }
 
 /**
@@ -212,25 +284,17 @@ function isTemporary(error: unknown): error is ApiError {
  */
 export function useAppreciation(message: Message, options: MessageOptions = {}): () => void {
   const { is_appreciated, appreciation_count } = message;
+  const { client, onError } = options;
   const queryClient = useQueryClient();
-  const update = (changed: Message) => putMessage(queryClient, changed);
-  const callbacks = {
-    onMutate: () => {
-      update({
-        ...message,
-        is_appreciated: !is_appreciated,
-        appreciation_count: appreciation_count + (is_appreciated ? -1 : 1),
-      });
-      // `message` of the callbacks below is the changed one, because they are renewed when it is rendered.
-      return message;
-    },
-    onSuccess: update,
-    onError: (error: ApiError, _: unknown, original: Message | undefined) => {
-      if (original) update(original);
-      options.onError?.(error);
-    },
+  const changed = {
+    ...message,
+    is_appreciated: !is_appreciated,
+    appreciation_count: appreciation_count + (is_appreciated ? -1 : 1),
   };
-  const { client } = options;
+  const callbacks = {
+    ...optimistic(queryClient, message, () => putMessage(queryClient, changed), onError),
+    onSuccess: (updated: Message, _variables: unknown, put: Put) => put(updated),
+  };
   const appreciate = useMutation({ ...appreciateMessageMutation({ client }), ...callbacks });
   const withdraw = useMutation({ ...withdrawAppreciationMutation({ client }), ...callbacks });
   return () => (is_appreciated ? withdraw : appreciate).mutate({ path: message });
@@ -238,14 +302,34 @@ export function useAppreciation(message: Message, options: MessageOptions = {}):
 
 /** Returns a function that deletes a message, visibly at once. Restores it and calls `onError` if the request fails. */
 export function useMessageDeletion(message: Message, options: MessageOptions = {}): () => void {
+  const { client, onError } = options;
   const queryClient = useQueryClient();
   const { mutate } = useMutation({
-    ...deleteMessageMutation({ client: options.client }),
-    onMutate: () => dropMessage(queryClient, message),
-    onError: (error) => {
-      putMessage(queryClient, message);
-      options.onError?.(error);
-    },
+    ...deleteMessageMutation({ client }),
+    ...optimistic(queryClient, message, () => dropMessage(queryClient, message), onError),
   });
   return () => mutate({ path: message });
+}
+
+/** Puts a message into the cache, unless another user has signed in since the request; by default the original one. */
+type Put = (message?: Message) => void;
+
+function optimistic(
+  queryClient: QueryClient,
+  message: Message,
+  change: () => void,
+  onError: MessageOptions['onError'],
+) {
+  return {
+    onMutate: (): Put => {
+      const ifSameUser = forCurrentUser(queryClient);
+      change();
+      // `message` of later callbacks is the changed one, because they are renewed when it is rendered.
+      return (each = message) => ifSameUser(() => putMessage(queryClient, each));
+    },
+    onError: (error: ApiError, _variables: unknown, put: Put | undefined) => {
+      put?.();
+      onError?.(error);
+    },
+  };
 }

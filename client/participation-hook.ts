@@ -2,8 +2,10 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { joinSpaceMutation, leaveSpaceMutation } from '../generated/@tanstack/react-query.gen.ts';
 import type { Client } from '../generated/client/index.ts';
 import type { Space } from '../generated/types.gen.ts';
+import { changeCached } from './cache-changes.ts';
 import type { ApiError } from './errors.ts';
 import { readKey } from './message-cache.ts';
+import { forCurrentUser } from './session-hooks.ts';
 
 export interface ParticipationOptions {
   /** Called when the caller has joined or left, also if the component is not shown any more. */
@@ -27,35 +29,31 @@ export function useParticipation(spaceId: string, options: ParticipationOptions 
       return _id === 'getSpace' && path?.space_id === spaceId;
     },
   };
-  const optimistic = (change: (space: Space) => Partial<Space>) => ({
-    onMutate: async () => {
-      // Their responses would revert the change.
-      await queryClient.cancelQueries(filter);
-      const before = queryClient.getQueriesData<Space>(filter);
-      queryClient.setQueriesData<Space>(filter, (space) => space && { ...space, ...change(space) });
-      return before;
+  const optimistic = (participation: () => Space['participation']) => ({
+    onMutate: () => {
+      const ifSameUser = forCurrentUser(queryClient);
+      const [[, before] = []] = queryClient.getQueriesData<Space>(filter);
+      const change = (to: Space['participation']) =>
+        changeCached<Space>(queryClient, filter, (space) => withParticipation(space, to));
+      change(participation());
+      return () => ifSameUser(() => before && change(before.participation));
     },
     onSuccess: () => onSuccess?.(),
-    onError: (error: ApiError, _variables: unknown, before: CachedSpaces | undefined) => {
-      for (const [key, space] of before ?? []) queryClient.setQueryData(key, space);
+    onError: (error: ApiError, _variables: unknown, revert: (() => void) | undefined) => {
+      revert?.();
       onError?.(error);
     },
   });
   const join = useMutation({
     ...joinSpaceMutation({ client }),
-    ...optimistic(({ participant_count }) => ({
-      participation: { joined_at: new Date().toISOString() },
-      participant_count: participant_count + 1,
-    })),
+    ...optimistic(() => ({ joined_at: new Date().toISOString() })),
   });
-  const leave = useMutation({
-    ...leaveSpaceMutation({ client }),
-    ...optimistic(({ participant_count }) => ({
-      participation: null,
-      participant_count: participant_count - 1,
-    })),
-  });
+  const leave = useMutation({ ...leaveSpaceMutation({ client }), ...optimistic(() => null) });
   return { join, leave };
 }
 
-type CachedSpaces = [queryKey: readonly unknown[], space: Space | undefined][];
+/** Counts the caller only if this changes whether the caller participates. */
+function withParticipation(space: Space, participation: Space['participation']): Space {
+  const change = Number(participation !== null) - Number(space.participation !== null);
+  return { ...space, participation, participant_count: space.participant_count + change };
+}

@@ -1,11 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import {
   getParticipationOptions,
   markReadMutation,
 } from '../generated/@tanstack/react-query.gen.ts';
 import type { Client } from '../generated/client/index.ts';
 import type { Message } from '../generated/types.gen.ts';
+import { changeCached } from './cache-changes.ts';
+import { forCurrentUser } from './session-hooks.ts';
 
 /** How long a message is shown until it counts as read. */
 const READING_MS = 1_500;
@@ -32,39 +34,85 @@ export function useReadPosition(
   { enabled = true, client }: ReadingOptions = {},
 ): string | null | undefined {
   const queryClient = useQueryClient();
-  const options = getParticipationOptions({ client, path: { space_id: spaceId } });
-  const { data, isError } = useQuery({ ...options, enabled });
-  const [before, setBefore] = useState<string>();
-  if (data && before === undefined) setBefore(data.read_until);
+  const optionsOf = (space_id: string) => getParticipationOptions({ client, path: { space_id } });
+  const { data, isError, isPlaceholderData } = useQuery({ ...optionsOf(spaceId), enabled });
+  const [visit, setVisit] = useState<{ spaceId: string; readUntil: string }>();
+  if (data && !isPlaceholderData && visit?.spaceId !== spaceId) {
+    setVisit({ spaceId, readUntil: data.read_until });
+  }
 
-  const { mutate } = useMutation(markReadMutation({ client }));
-  const isUnread = data && shown && shown.created_at > data.read_until;
-  const messageId = isUnread ? shown.message_id : undefined;
-  const earliest = useRef(0);
-  const [isVisible, setIsVisible] = useState(true);
-  useEffect(() => {
-    const update = () => setIsVisible(!document.hidden);
-    update();
-    document.addEventListener('visibilitychange', update);
-    return () => document.removeEventListener('visibilitychange', update);
-  }, []);
-  useEffect(() => {
-    if (!messageId || !isVisible) return;
-    const delay = Math.max(READING_MS, earliest.current - Date.now());
-    const timer = setTimeout(() => {
-      earliest.current = Date.now() + MARKING_INTERVAL_MS;
-      mutate({ path: { space_id: spaceId }, body: { message_id: messageId } });
-    }, delay);
-    return () => clearTimeout(timer);
-  }, [mutate, spaceId, messageId, isVisible]);
-
-  // A reader who leaves during the pause has seen the message. After a sign-out, the cache is empty.
-  const leave = useRef(() => {});
-  leave.current = () => {
-    const isSignedIn = queryClient.getQueryData(options.queryKey) !== undefined;
-    if (!messageId || Date.now() > earliest.current || !isSignedIn) return;
-    mutate({ path: { space_id: spaceId }, body: { message_id: messageId } });
+  const { mutate } = useMutation({
+    ...markReadMutation({ client }),
+    onMutate: () => forCurrentUser(queryClient),
+    onSuccess: (participation, { path }, ifSameUser) =>
+      ifSameUser(() => changeCached(queryClient, optionsOf(path.space_id), () => participation)),
+  });
+  const mark = useRef<(message: Message) => boolean>(() => false);
+  mark.current = ({ space_id, message_id, created_at }) => {
+    // After a sign-out, the cache is empty.
+    const readUntil = queryClient.getQueryData(optionsOf(space_id).queryKey)?.read_until;
+    if (readUntil === undefined || readUntil >= created_at) return false;
+    mutate({ path: { space_id }, body: { message_id } });
+    return true;
   };
-  useEffect(() => () => leave.current(), []);
-  return !enabled || isError ? null : before;
+  const marker = useRef<ReadMarker>(undefined);
+  useEffect(() => {
+    const created = createReadMarker((message) => mark.current(message));
+    marker.current = created;
+    return () => created.end();
+  }, [spaceId]);
+  const isVisible = useSyncExternalStore(
+    subscribeToVisibility,
+    () => !document.hidden,
+    () => true,
+  );
+  const visible = enabled && isVisible && shown?.space_id === spaceId ? shown : undefined;
+  useEffect(() => marker.current?.show(visible), [visible, spaceId]);
+  if (!enabled || isError) return null;
+  return visit?.spaceId === spaceId ? visit.readUntil : undefined;
+}
+
+interface ReadMarker {
+  /** Another message is shown, or none. */
+  show(message: Message | undefined): void;
+  /** The reader leaves. */
+  end(): void;
+}
+
+/** @param mark marks a message that has been shown for long enough. Returns false if it was read already. */
+function createReadMarker(mark: (message: Message) => boolean): ReadMarker {
+  /** The messages that have been shown since the last request, oldest first. */
+  let views: { message: Message; since: number }[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let earliest = 0;
+  const isRead = ({ since }: { since: number }) => Date.now() - since >= READING_MS;
+  function markRead(): void {
+    const read = views.filter(isRead).at(-1);
+    views = views.filter((view) => !isRead(view));
+    if (read && mark(read.message)) earliest = Date.now() + MARKING_INTERVAL_MS;
+    schedule();
+  }
+  function schedule(): void {
+    clearTimeout(timer);
+    const [first] = views;
+    if (!first) return;
+    const due = Math.max(first.since + READING_MS, earliest);
+    timer = setTimeout(markRead, due - Date.now());
+  }
+  return {
+    show(message) {
+      if (!message) views = views.filter(isRead);
+      else if (views.at(-1)?.message !== message) views.push({ message, since: Date.now() });
+      schedule();
+    },
+    end() {
+      markRead();
+      clearTimeout(timer);
+    },
+  };
+}
+
+function subscribeToVisibility(listener: () => void): () => void {
+  document.addEventListener('visibilitychange', listener);
+  return () => document.removeEventListener('visibilitychange', listener);
 }

@@ -1,7 +1,7 @@
 import type { Client } from '../generated/client/index.ts';
 import { client as defaultClient } from '../generated/client.gen.ts';
 import type { Session } from '../generated/types.gen.ts';
-import { SessionChangedError } from './errors.ts';
+import { ApiError, SessionChangedError } from './errors.ts';
 
 /** `expired`: the access token is no longer valid. The same user can sign in again without losing what a page shows. */
 export type SessionStatus = 'signed-out' | 'signed-in' | 'expired';
@@ -30,7 +30,7 @@ export interface SessionStore {
    * @throws TypeError if it has no access token, as in a response of another server
    */
   start(session: StoredSession): void;
-  /** Discards the access token, because the service has rejected it. */
+  /** Discards the access token, as when the service has rejected it. */
   expire(): void;
   /** Discards the session. Does not end it at the service, which `logout` does. */
   end(): void;
@@ -39,8 +39,9 @@ export interface SessionStore {
 }
 
 /**
- * Creates a session that is restored from the storage. Its client sends the access token with each request, and discards
- * responses that arrive after the session has changed: the request fails with a `SessionChangedError` as its cause.
+ * Creates a session that is restored from the storage. Its client sends the access token with each request. The session
+ * expires when the service rejects the token. Responses that arrive after the user has changed, and rejections of an
+ * earlier token, are discarded: the request fails with a `SessionChangedError` as its cause.
  */
 export function createSession(options: SessionOptions = {}): SessionStore {
   const { storage = localStorage, key = 'space-service-session', client = defaultClient } = options;
@@ -55,16 +56,30 @@ export function createSession(options: SessionOptions = {}): SessionStore {
   };
   const token = () => read().access_token ?? '';
   const userId = () => read().user_id ?? null;
+  const expire = () => {
+    const { user_id } = read();
+    if (token() !== '') write({ user_id });
+  };
 
-  const { fetch: send = globalThis.fetch } = client.getConfig();
-  client.setConfig({
-    auth: token,
-    fetch: async (...request) => {
-      const sent = token();
-      const response = await send(...request);
-      if (token() !== sent) throw new SessionChangedError('The session has changed.');
-      return response;
-    },
+  client.setConfig({ auth: token });
+  // Interceptors see each request, also those with a `fetch` of their own.
+  const senders = new WeakMap<object, string | null>();
+  client.interceptors.request.use((request, requestOptions) => {
+    senders.set(requestOptions, userId());
+    return request;
+  });
+  client.interceptors.response.use((response, request, requestOptions) => {
+    const isOfUser = senders.get(requestOptions) === userId();
+    const hasNewToken = token() !== '' && tokenIn(request) !== '' && tokenIn(request) !== token();
+    if (!isOfUser || (response.status === 401 && hasNewToken)) {
+      throw new SessionChangedError();
+    }
+    return response;
+  });
+  client.interceptors.error.use((error, _response, request) => {
+    const isRejected = error instanceof ApiError && error.code === 'unauthenticated';
+    if (isRejected && request && tokenIn(request) === token()) expire();
+    return error;
   });
   if (typeof window === 'object') {
     window.addEventListener('storage', ({ key: changed }) => {
@@ -75,16 +90,13 @@ export function createSession(options: SessionOptions = {}): SessionStore {
   return {
     token,
     userId,
+    expire,
     status: () => (token() !== '' ? 'signed-in' : userId() === null ? 'signed-out' : 'expired'),
     start({ user_id, access_token }) {
       if (typeof user_id !== 'string' || typeof access_token !== 'string') {
         throw new TypeError('The response is not a session.');
       }
       write({ user_id, access_token });
-    },
-    expire() {
-      const { user_id } = read();
-      if (token() !== '') write({ user_id });
     },
     end() {
       storage.removeItem(key);
@@ -95,6 +107,11 @@ export function createSession(options: SessionOptions = {}): SessionStore {
       return () => listeners.delete(listener);
     },
   };
+}
+
+/** Returns the access token of a request; empty if it has none. */
+function tokenIn({ headers }: Request): string {
+  return headers.get('Authorization')?.replace(/^Bearer /, '') ?? '';
 }
 
 /** Returns an empty object if the storage has something else. */

@@ -64,6 +64,8 @@ export async function followShared(following: SharedFollowing): Promise<void> {
     channel.onmessage = ({ data: { leader, events } }: MessageEvent<Broadcast>) =>
       void enqueue(async () => {
         if (leader === knownLeader) apply(events);
+        // A hidden tab catches up when it is shown.
+        else if (isHidden()) return;
         else await catchUp();
         knownLeader = leader;
         position.cursor = events.newer_cursor;

@@ -13,6 +13,7 @@ import { ApiError } from './errors.ts';
 import { dropMessage, listsOf, putMessage, readKey } from './message-cache.ts';
 import { retryDelay } from './retries.ts';
 import type { SessionStore } from './session.ts';
+import { setSession } from './session-hooks.ts';
 
 export * from '../generated/@tanstack/react-query.gen.ts';
 export { dropMessage, putMessage } from './message-cache.ts';
@@ -27,6 +28,7 @@ export {
 } from './message-hooks.ts';
 export { type ParticipationOptions, useParticipation } from './participation-hook.ts';
 export { type ReadingOptions, useReadPosition } from './reading-hook.ts';
+export { useSessionStatus, useUserId } from './session-hooks.ts';
 export { useSecondsToWait } from './waiting-hook.ts';
 
 /** A longer wait is an error at once, so that people see how long it is. */
@@ -43,8 +45,8 @@ export interface QueryClientOptions {
    * `deleteAccount`. When another user follows, the cache is cleared.
    */
   session?: SessionStore | undefined;
-  /** Called after a response with 401 and `unauthenticated`. By then, the session has expired. */
-  onUnauthenticated?: ((error: ApiError) => void) | undefined;
+  /** Called when the session has expired, also in another tab. Without a session, called after each 401 of a token. */
+  onUnauthenticated?: (() => void) | undefined;
   /** By default 5,000 ms. */
   staleTime?: number | undefined;
   /**
@@ -66,9 +68,8 @@ export interface QueryClientOptions {
 export function createQueryClient(options: QueryClientOptions = {}): QueryClient {
   const { session, onUnauthenticated, staleTime = STALE_TIME_MS, networkMode = 'always' } = options;
   const onError = (error: unknown) => {
-    if (!(error instanceof ApiError) || error.code !== 'unauthenticated') return;
-    session?.expire();
-    onUnauthenticated?.(error);
+    if (!session && error instanceof ApiError && error.code === 'unauthenticated')
+      onUnauthenticated?.();
   };
   const queryClient: QueryClient = new QueryClient({
     defaultOptions: {
@@ -84,7 +85,10 @@ export function createQueryClient(options: QueryClientOptions = {}): QueryClient
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({
       onError,
-      onSuccess: (data, variables, _result, { meta }) => {
+      onSuccess: (data, variables, _result, { mutationId, meta }) => {
+        const mutations = queryClient.getMutationCache().getAll();
+        // It is that of an earlier user, because the cache has been cleared.
+        if (!mutations.some((each) => each.mutationId === mutationId)) return;
         const operation = meta?.operation as Change | undefined;
         if (session && startsSession(operation)) session.start(data as Session);
         if (session && endsSession(operation)) session.end();
@@ -99,7 +103,7 @@ export function createQueryClient(options: QueryClientOptions = {}): QueryClient
       },
     }),
   });
-  if (session) keepCacheOf(session, queryClient);
+  if (session) connect(session, queryClient, onUnauthenticated);
   return queryClient;
 }
 
@@ -118,16 +122,22 @@ function endsSession(operation: unknown): boolean {
 }
 
 /** Clears the cache when the user changes. When the same user has signed in again, loads everything again. */
-function keepCacheOf(session: SessionStore, queryClient: QueryClient): void {
+function connect(
+  session: SessionStore,
+  queryClient: QueryClient,
+  onExpired: (() => void) | undefined,
+): void {
+  setSession(queryClient, session);
   let userId = session.userId();
   let status = session.status();
   session.subscribe(() => {
     const isSameUser = userId === session.userId();
-    const wasExpired = status === 'expired';
+    const before = status;
     userId = session.userId();
     status = session.status();
     if (!isSameUser) queryClient.clear();
-    else if (wasExpired && status === 'signed-in') void queryClient.invalidateQueries();
+    else if (before === 'expired' && status === 'signed-in') void queryClient.invalidateQueries();
+    if (before === 'signed-in' && status === 'expired') onExpired?.();
   });
 }
 
@@ -197,7 +207,7 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   leaveSpace: PARTICIPANTS,
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
-  markRead: PARTICIPATION,
+  markRead: ['getParticipation', 'listParticipations'],
   sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   appreciateMessage: MESSAGES,

@@ -14,7 +14,8 @@ export function fetchWithProgress(onProgress: (part: number) => void): typeof fe
       upload.open(method, url);
       for (const [name, value] of headers) upload.setRequestHeader(name, value);
       upload.responseType = 'blob';
-      upload.upload.onprogress = ({ loaded, total }) => onProgress(loaded / total);
+      upload.upload.onprogress = ({ loaded, total }) =>
+        onProgress(total === 0 ? 1 : loaded / total);
       upload.onload = () => resolve(responseOf(upload));
       upload.onerror = () => reject(new TypeError('Failed to fetch'));
       upload.onabort = () => reject(signal.reason);
@@ -24,11 +25,15 @@ export function fetchWithProgress(onProgress: (part: number) => void): typeof fe
   };
 }
 
+/** The statuses of responses without a body, whose constructor accepts none. */
+const EMPTY_STATUSES = [204, 205, 304];
+
 function responseOf(upload: XMLHttpRequest): Response {
   const headers = new Headers();
   for (const line of upload.getAllResponseHeaders().trim().split('\r\n')) {
     const [name = '', ...value] = line.split(':');
     headers.append(name, value.join(':').trim());
   }
-  return new Response(upload.response, { status: upload.status, headers });
+  const body = EMPTY_STATUSES.includes(upload.status) ? null : upload.response;
+  return new Response(body, { status: upload.status, headers });
 }

@@ -6,14 +6,13 @@ import { ApiError } from './errors.ts';
  * @param error of a query or mutation, or another value
  */
 export function useSecondsToWait(error: unknown): number | null {
-  const [waiting, setWaiting] = useState(() => ({ error, end: endOf(error) }));
-  if (waiting.error !== error) setWaiting({ error, end: endOf(error) });
-  const { end } = waiting;
-  const [now, setNow] = useState(Date.now);
+  const [waiting, setWaiting] = useState(() => startWaiting(error));
+  if (waiting.error !== error) setWaiting(startWaiting(error));
+  const { end, now } = waiting;
   useEffect(() => {
     if (end === null) return;
     const timer = setInterval(() => {
-      setNow(Date.now());
+      setWaiting((before) => ({ ...before, now: Date.now() }));
       if (Date.now() >= end) clearInterval(timer);
     }, 1000);
     return () => clearInterval(timer);
@@ -21,9 +20,10 @@ export function useSecondsToWait(error: unknown): number | null {
   return end === null ? null : Math.max(0, Math.ceil((end - now) / 1000));
 }
 
-function endOf(error: unknown): number | null {
+function startWaiting(error: unknown) {
   const { status, retryAfter } =
     error instanceof ApiError ? error : { status: null, retryAfter: null };
   const seconds = retryAfter ?? (status === 429 || status === 503 ? 1 : null);
-  return seconds === null ? null : Date.now() + seconds * 1000;
+  const now = Date.now();
+  return { error, now, end: seconds === null ? null : now + seconds * 1000 };
 }

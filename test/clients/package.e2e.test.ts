@@ -99,6 +99,7 @@ describe('the built package', () => {
       [join('client', 'message-hooks.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'participation-hook.js')]: ['@tanstack/react-query'],
       [join('client', 'reading-hook.js')]: ['@tanstack/react-query', 'react'],
+      [join('client', 'session-hooks.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'waiting-hook.js')]: ['react'],
       [join('client', 'tanstack-react-query.js')]: ['@tanstack/react-query'],
       [join('client', 'msw.js')]: ['msw'],

@@ -5,16 +5,21 @@ import {
   createClient,
   createConfig,
   createSession,
+  getMessage,
   getProfile,
+  login,
   type SessionStore,
 } from '../../client/index.ts';
 import {
+  appreciateMessageMutation,
   createQueryClient,
   getProfileOptions,
+  listMessagesInfiniteOptions,
   loginMutation,
   logoutMutation,
 } from '../../client/tanstack-react-query.ts';
 import type { TestUser } from '../support/client.ts';
+import { createSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 
 const app = useApp();
@@ -31,13 +36,15 @@ beforeEach(async () => {
 function open(items = new Map<string, string>(), fetch = globalThis.fetch) {
   stored = items;
   const opened = createClient(createConfig({ baseUrl: app.url, fetch }));
-  const storage = {
-    getItem: (key: string) => items.get(key) ?? null,
-    setItem: (key: string, value: string) => void items.set(key, value),
-    removeItem: (key: string) => void items.delete(key),
-  };
+  const storage = storageOf(items);
   return { client: opened, session: createSession({ client: opened, storage }) };
 }
+
+const storageOf = (items: Map<string, string>) => ({
+  getItem: (key: string) => items.get(key) ?? null,
+  setItem: (key: string, value: string) => void items.set(key, value),
+  removeItem: (key: string) => void items.delete(key),
+});
 
 const start = ({ userId, token }: TestUser) =>
   session.start({ user_id: userId, access_token: token });
@@ -73,6 +80,96 @@ test('a late response of an earlier session is discarded', async () => {
   const { data, error } = await getProfile({ client });
   expect(data).toBeUndefined();
   expect(error).toMatchObject({ cause: { name: 'SessionChangedError' }, isTemporary: false });
+});
+
+test('responses to the same user arrive after the session has expired, for example that of a sign-out', async () => {
+  ({ client, session } = open(new Map(), async (input) => {
+    const response = await fetch(input);
+    // Another request has been rejected meanwhile.
+    session.expire();
+    return response;
+  }));
+  const queryClient = createQueryClient({ session });
+  start(ada);
+  await new MutationObserver(queryClient, logoutMutation({ client })).mutate({});
+  expect(session.status()).toBe('signed-out');
+});
+
+test('a rejection of an earlier token does not expire the session of the same user', async () => {
+  ({ client, session } = open(new Map(), async (input) => {
+    const response = await fetch(input);
+    start(ada);
+    return response;
+  }));
+  start({ ...ada, token: 'sps_earlier' });
+  const { error } = await getProfile({ client });
+  expect(error).toMatchObject({ cause: { name: 'SessionChangedError' }, status: null });
+  expect(session.token()).toBe(ada.token);
+});
+
+test('functions expire the session, too, and a rejected password does not', async () => {
+  start({ ...ada, token: 'sps_unknown' });
+  const body = { email: ada.email, password: 'another password' };
+  expect((await login({ client, body })).error).toMatchObject({ status: 401 });
+  expect(session.status()).toBe('signed-in');
+  expect((await getProfile({ client })).error).toMatchObject({ code: 'unauthenticated' });
+  expect(session.status()).toBe('expired');
+});
+
+test('requests with a fetch of their own belong to the session, and the global one can be replaced later', async () => {
+  const next = await app.register();
+  start(ada);
+  const { error } = await getProfile({
+    client,
+    fetch: async (input) => {
+      const response = await fetch(input);
+      start(next);
+      return response;
+    },
+  });
+  expect(error).toMatchObject({ cause: { name: 'SessionChangedError' } });
+
+  const global = createClient(createConfig({ baseUrl: app.url }));
+  createSession({ client: global, storage: storageOf(new Map()) });
+  const replaced = vi.spyOn(globalThis, 'fetch').mockResolvedValueOnce(Response.json({ ok: true }));
+  expect((await getProfile({ client: global })).data).toEqual({ ok: true });
+  replaced.mockRestore();
+});
+
+test('a late success of an earlier user does not change the cache of the next one', async () => {
+  const next = await app.register();
+  const space = await createSpace(next);
+  const message = await sendMessage(next, space, 'Hello');
+  const isSignedIn = Promise.withResolvers<void>();
+  ({ client, session } = open(new Map(), async (input) => {
+    const response = await fetch(input);
+    if ((input as Request).method !== 'PUT') return response;
+    const bytes = await response.bytes();
+    // The session changes after the headers have arrived.
+    const body = new ReadableStream({
+      async start(stream) {
+        await isSignedIn.promise;
+        stream.enqueue(bytes);
+        stream.close();
+      },
+    });
+    return new Response(body, response);
+  }));
+  const queryClient = createQueryClient({ session });
+  start(ada);
+  const appreciate = new MutationObserver(queryClient, appreciateMessageMutation({ client }));
+  const appreciated = appreciate.mutate({ path: message });
+  await vi.waitFor(async () => {
+    const { data } = await getMessage({ client: next.client, path: message });
+    expect(data?.appreciation_count).toBe(1);
+  });
+  start(next);
+  const options = listMessagesInfiniteOptions({ client, query: { space_id: space.space_id } });
+  await queryClient.fetchInfiniteQuery(options);
+  isSignedIn.resolve();
+  await appreciated;
+  const [page] = queryClient.getQueryData(options.queryKey)?.pages ?? [];
+  expect(page?.items).toMatchObject([{ appreciation_count: 1, is_appreciated: false }]);
 });
 
 test('a rejected token expires the session once, and the same user continues', async () => {

@@ -36,18 +36,22 @@ interface Tab {
   messages: Map<string, Message>;
   /** The number of requests that have waited for events or are waiting. */
   waits: number;
+  /** The number of other requests for events. */
+  reads: number;
 }
 
 /** Opens the space in a tab that has loaded its first page. */
 async function openTab(as = user): Promise<Tab> {
   const { space_id } = space;
-  const tab = { controller: new AbortController(), messages: new Map(), waits: 0 } as Tab;
+  const tab = { controller: new AbortController(), messages: new Map(), waits: 0, reads: 0 } as Tab;
   const client = createClient(
     createConfig({
       baseUrl: app.url,
       auth: as.token,
       fetch: (request) => {
-        if ((request as Request).url.includes('wait=')) tab.waits += 1;
+        const { url } = request as Request;
+        if (url.includes('wait=')) tab.waits += 1;
+        else if (url.includes('after=')) tab.reads += 1;
         return fetch(request);
       },
     }),
@@ -118,6 +122,30 @@ test('a tab loads the events between its first page and those of the leader', as
   await vi.waitFor(() => expect(texts).toEqual(['missed']));
   controller.abort();
   await ended;
+});
+
+test('a hidden tab sends no request for what another one receives, and catches up when it is shown', async () => {
+  // The leader has no document, so it is never hidden.
+  const leader = await openTab();
+  await vi.waitFor(() => expect(leader.waits).toBe(1));
+  const document = Object.assign(new EventTarget(), { hidden: false });
+  vi.stubGlobal('document', document);
+  const tab = await openTab();
+  const setHidden = (hidden: boolean) => {
+    document.hidden = hidden;
+    document.dispatchEvent(new Event('visibilitychange'));
+  };
+  await vi.waitFor(() => expect(tab.reads).toBe(1));
+  setHidden(true);
+  await sendMessage(user, space, 'one');
+  await vi.waitFor(() => expect(textsIn(leader)).toEqual(['one']));
+  // After another message, those before have arrived in the other tab.
+  await sendMessage(user, space, 'two');
+  await vi.waitFor(() => expect(textsIn(leader)).toEqual(['one', 'two']));
+  expect([textsIn(tab), tab.reads]).toEqual([[], 1]);
+  setHidden(false);
+  await vi.waitFor(() => expect(textsIn(tab)).toEqual(['one', 'two']));
+  vi.unstubAllGlobals();
 });
 
 test('tabs of different users do not share events', async () => {

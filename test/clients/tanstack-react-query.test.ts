@@ -272,3 +272,43 @@ test('createQueryClient repeats queries after temporary errors, and loads again 
   const later = await created.fetchQuery(options);
   expect(later.stats.total_words_contributed).toBe(stats.total_words_contributed + 3);
 });
+
+test('changes of messages while older ones load, and while all load again, are not lost', async () => {
+  const { space_id, messages, pages } = await createConversation('one', 'two', 'three');
+  const [one, , three] = messages as [Message, Message, Message];
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  const slow = createClient(
+    createConfig({
+      baseUrl: app.url,
+      auth: ada.token,
+      fetch: async (request) => {
+        const response = await fetch(request);
+        if (isHeld) await held.promise;
+        return response;
+      },
+    }),
+  );
+  await pages();
+  const list = new InfiniteQueryObserver(
+    queryClient,
+    listMessagesInfiniteOptions({ client: slow, query: { space_id, limit: 2 } }),
+  );
+  const unsubscribe = list.subscribe(() => {});
+  await vi.waitFor(() => expect(list.getCurrentResult().isSuccess).toBe(true));
+  const texts = () =>
+    list.getCurrentResult().data?.pages.flatMap(({ items }) => items.map(({ text }) => text));
+  isHeld = true;
+  const older = list.fetchNextPage();
+  putMessage(queryClient, { ...three, message_id: 'live', text: 'four', created_at: '9999' });
+  dropMessage(queryClient, three);
+  dropMessage(queryClient, one);
+  expect(texts()).toEqual(['four', 'two']);
+  held.resolve();
+  await older;
+  expect(texts()).toEqual(['four', 'two']);
+  // Later fetches do not repeat them.
+  await list.refetch();
+  expect(texts()).toEqual(['three', 'two', 'one']);
+  unsubscribe();
+});

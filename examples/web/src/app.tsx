@@ -1,4 +1,5 @@
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect } from 'react';
+import { useUserId } from 'space-service/tanstack-react-query';
 import { Account } from './account/account.tsx';
 import { ForgotPassword } from './account/forgot-password.tsx';
 import { ResetPassword } from './account/reset-password.tsx';
@@ -7,7 +8,7 @@ import { SignUp } from './account/sign-up.tsx';
 import { UserProfile } from './account/user-profile.tsx';
 import { VerifyEmail } from './account/verify-email.tsx';
 import { type Address, askToSignIn, useAddress } from './navigation.ts';
-import { session, useIsSignedIn } from './session.ts';
+import { useIsSignedIn } from './session.ts';
 import { SiteHeader } from './site-header.tsx';
 import { NewSpace } from './space/new-space.tsx';
 import { SpaceView } from './space/space-view.tsx';
@@ -39,7 +40,7 @@ export function App() {
       <SiteHeader {...address} />
       <OfflineBanner />
       {/* Another user begins with new views, so that none shows anything of an earlier account. */}
-      <main id="main" tabIndex={-1} key={useSyncExternalStore(session.subscribe, session.userId)}>
+      <main id="main" tabIndex={-1} key={useUserId()}>
         <View key={view} {...address} />
       </main>
       <ExpiredSession />

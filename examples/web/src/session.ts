@@ -1,12 +1,8 @@
-import { useSyncExternalStore } from 'react';
-import { createSession, type SessionStatus } from 'space-service';
+import { createSession } from 'space-service';
+import { useSessionStatus } from 'space-service/tanstack-react-query';
 
 /** Kept until the user signs out, for all tabs. */
 export const session = createSession();
-
-export function useSessionStatus(): SessionStatus {
-  return useSyncExternalStore(session.subscribe, session.status);
-}
 
 /** Returns whether there is a user, also while the session has expired. */
 export function useIsSignedIn(): boolean {

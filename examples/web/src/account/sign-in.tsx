@@ -1,9 +1,13 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { getServerOptions, loginMutation } from 'space-service/tanstack-react-query';
+import {
+  getServerOptions,
+  loginMutation,
+  useSessionStatus,
+} from 'space-service/tanstack-react-query';
 import { addressOf, openView, replaceView } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
-import { session, useIsSignedIn, useSessionStatus } from '../session.ts';
+import { session, useIsSignedIn } from '../session.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Field, Form, textOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';

@@ -8,7 +8,6 @@ import {
   useUnsentMessages,
 } from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
-import { useSessionStatus } from '../session.ts';
 import { useDraft } from '../ui/draft.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { useNearView } from '../ui/pages.tsx';
@@ -42,9 +41,7 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
-  const lost = useLiveMessages(space_id, messages.data?.pages[0]?.newer_cursor, {
-    enabled: useSessionStatus() !== 'expired',
-  });
+  const lost = useLiveMessages(space_id);
   useEffect(() => {
     if (lost) onAccessChange();
   }, [lost, onAccessChange]);
