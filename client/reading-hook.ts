@@ -106,8 +106,10 @@ function createReadMarker(mark: (message: Message) => boolean): ReadMarker {
       schedule();
     },
     end() {
-      markRead();
       clearTimeout(timer);
+      // A reader who has read until now has also seen what is shown since a moment ago.
+      const read = views.filter((view) => earliest > 0 || isRead(view)).at(-1);
+      if (read) mark(read.message);
     },
   };
 }

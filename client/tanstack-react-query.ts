@@ -16,6 +16,7 @@ import type { SessionStore } from './session.ts';
 import { setSession } from './session-hooks.ts';
 
 export * from '../generated/@tanstack/react-query.gen.ts';
+export { type ConversationOptions, useConversation } from './conversation-hook.ts';
 export { dropMessage, putMessage } from './message-cache.ts';
 export {
   type LiveOptions,
@@ -174,7 +175,7 @@ const SEARCHES = [
   'searchSpacesByTag',
 ] as const;
 const SPACES = [...SEARCHES, 'getSpace', 'listParticipations'] as const;
-const PARTICIPATION = ['getSpace', 'getParticipation', 'listParticipations'] as const;
+const PARTICIPATION = ['getParticipation', 'listParticipations'] as const;
 const PARTICIPANTS = [...SPACES, 'getParticipation', 'listParticipants', 'listRemovals'] as const;
 const MESSAGES = ['listMessages', 'getMessage'] as const;
 const AUTHORS = ['getProfile', 'getUser', ...SPACES, 'listParticipants', ...MESSAGES] as const;
@@ -207,7 +208,7 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   leaveSpace: PARTICIPANTS,
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
-  markRead: ['getParticipation', 'listParticipations'],
+  markRead: PARTICIPATION,
   sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   appreciateMessage: MESSAGES,

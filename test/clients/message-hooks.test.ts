@@ -4,7 +4,7 @@ import {
   type QueryClient,
   useInfiniteQuery,
 } from '@tanstack/react-query';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import {
   ApiError,
   type Client,
@@ -19,17 +19,19 @@ import {
   getSpaceOptions,
   listMessagesInfiniteOptions,
   useAppreciation,
+  useConversation,
   useLiveMessages,
   useParticipation,
   useUnsentMessages,
 } from '../../client/tanstack-react-query.ts';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Space } from '../../generated/types.gen.ts';
+import type { Message, Space } from '../../generated/types.gen.ts';
 import type { TestUser } from '../support/client.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
-import { renderHook } from './render-hook.ts';
+import { renderHook, useDocument } from './render-hook.ts';
 
+useDocument();
 const app = useApp();
 let ada: TestUser;
 let grace: TestUser;
@@ -38,18 +40,18 @@ let client: Client;
 let session: SessionStore;
 let queryClient: QueryClient;
 const onUnauthenticated = vi.fn();
-/** Intercepts requests; by default none. */
-let respond: (request: Request) => Promise<Response> | undefined;
-let unmounts: (() => void)[] = [];
+/** Can respond instead of the service. Of each test, because the last requests of one can be sent during the next. */
+let service: { respond?: (request: Request) => Promise<Response> | undefined };
 beforeEach(async () => {
   [ada, grace] = [await app.register(), await app.register()];
   space = await createSpace(ada);
   await joinSpace(grace, space);
-  respond = () => undefined;
+  const current: typeof service = {};
+  service = current;
   client = createClient(
     createConfig({
       baseUrl: app.url,
-      fetch: (input) => respond(input as Request) ?? fetch(input as Request),
+      fetch: (input) => current.respond?.(input as Request) ?? fetch(input as Request),
     }),
   );
   const items = new Map<string, string>();
@@ -65,10 +67,8 @@ beforeEach(async () => {
   onUnauthenticated.mockClear();
   queryClient = createQueryClient({ session, onUnauthenticated });
 });
-afterEach(() => {
-  for (const unmount of unmounts) unmount();
-  unmounts = [];
-});
+/** Events arrive within a second, or later if other tests run at the same time. */
+const eventually = (assertion: () => void) => vi.waitFor(assertion, 15_000);
 
 const start = ({ userId, token }: TestUser) =>
   session.start({ user_id: userId, access_token: token });
@@ -79,14 +79,11 @@ async function signInAgain(): Promise<void> {
   session.start(data);
 }
 
-function render<Props, Result>(useHook: (props: Props) => Result, props: Props) {
-  const hook = renderHook(queryClient, useHook, props);
-  unmounts.push(hook.unmount);
-  return hook;
-}
+const render = <Props, Result>(useHook: (props: Props) => Result, props: Props) =>
+  renderHook(queryClient, useHook, props);
 
 /** The list of a space and what follows it, as a front end uses them. */
-function useConversation(space_id: string) {
+function useMessages(space_id: string) {
   const list = useInfiniteQuery({
     ...listMessagesInfiniteOptions({ client, query: { space_id } }),
     placeholderData: keepPreviousData,
@@ -99,64 +96,64 @@ const textsIn = (list: InfiniteData<MessagePage> | undefined) =>
   list?.pages.flatMap(({ items }) => items.map(({ text }) => text));
 
 test('useLiveMessages pauses while the session has expired, and continues with the new token', async () => {
-  const conversation = render(useConversation, space.space_id);
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual([]));
+  const conversation = render(useMessages, space.space_id);
+  await eventually(() => expect(conversation.current.texts).toEqual([]));
   await api.logout({ client: ada.client, throwOnError: true });
-  await vi.waitFor(() => expect(session.status()).toBe('expired'));
-  await vi.waitFor(() => expect(onUnauthenticated).toHaveBeenCalled());
+  await eventually(() => expect(session.status()).toBe('expired'));
+  await eventually(() => expect(onUnauthenticated).toHaveBeenCalled());
   expect(conversation.current.lost).toBeNull();
   await sendMessage(grace, space, 'Meanwhile');
   await signInAgain();
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual(['Meanwhile']));
+  await eventually(() => expect(conversation.current.texts).toEqual(['Meanwhile']));
   await sendMessage(grace, space, 'Afterwards');
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual(['Afterwards', 'Meanwhile']));
+  await eventually(() => expect(conversation.current.texts).toEqual(['Afterwards', 'Meanwhile']));
 });
 
 test('useLiveMessages follows the next space, whose messages are placeholders at first', async () => {
-  const conversation = render(useConversation, space.space_id);
+  const conversation = render(useMessages, space.space_id);
   await sendMessage(grace, space, 'First space');
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual(['First space']));
+  await eventually(() => expect(conversation.current.texts).toEqual(['First space']));
   const next = await createSpace(ada);
   conversation.render(next.space_id);
   expect(conversation.current.texts).toEqual(['First space']);
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual([]));
+  await eventually(() => expect(conversation.current.texts).toEqual([]));
   await sendMessage(ada, next, 'Second space');
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual(['Second space']));
+  await eventually(() => expect(conversation.current.texts).toEqual(['Second space']));
 });
 
 test('useLiveMessages loads the messages again after an invalid position, and follows from there', async () => {
   let isOutdated = true;
-  respond = (request) => {
+  service.respond = (request) => {
     if (!isOutdated || !request.url.includes('after=')) return undefined;
     isOutdated = false;
     return fetch(request.url.replace(/after=[\w-]+/, 'after=old'), request);
   };
-  const conversation = render(useConversation, space.space_id);
-  await vi.waitFor(() => expect(isOutdated).toBe(false));
+  const conversation = render(useMessages, space.space_id);
+  await eventually(() => expect(isOutdated).toBe(false));
   await sendMessage(grace, space, 'Before');
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual(['Before']), 6_000);
+  await eventually(() => expect(conversation.current.texts).toEqual(['Before']));
   await sendMessage(grace, space, 'After');
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual(['After', 'Before']));
+  await eventually(() => expect(conversation.current.texts).toEqual(['After', 'Before']));
 });
 
 test('useUnsentMessages keeps messages while the session has expired, and nothing after they are sent', async () => {
-  const conversation = render(useConversation, space.space_id);
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual([]));
+  const conversation = render(useMessages, space.space_id);
+  await eventually(() => expect(conversation.current.texts).toEqual([]));
   await api.logout({ client: ada.client, throwOnError: true });
   conversation.current.send('One');
   conversation.current.send('Two');
   const waiting = () => conversation.current.unsent.map(({ waitsFor }) => waitsFor?.code);
-  await vi.waitFor(() => expect(waiting()).toEqual(['unauthenticated', 'unauthenticated']));
+  await eventually(() => expect(waiting()).toEqual(['unauthenticated', 'unauthenticated']));
   await signInAgain();
-  await vi.waitFor(() => expect(conversation.current.texts).toEqual(['Two', 'One']), 4_000);
-  await vi.waitFor(() => expect(queryClient.getMutationCache().getAll()).toEqual([]));
+  await eventually(() => expect(conversation.current.texts).toEqual(['Two', 'One']));
+  await eventually(() => expect(queryClient.getMutationCache().getAll()).toEqual([]));
 });
 
 test('useUnsentMessages never sends a message that has been discarded', async () => {
   const onError = vi.fn();
   const hook = render(() => useUnsentMessages(space.space_id, { client, onError }), undefined);
   const requests: Request[] = [];
-  respond = (request) => {
+  service.respond = (request) => {
     requests.push(request);
     // The response never arrives.
     return new Promise((_resolve, reject) => {
@@ -165,11 +162,10 @@ test('useUnsentMessages never sends a message that has been discarded', async ()
   };
   hook.current.send('Too early');
   hook.current.send('Next');
-  await vi.waitFor(() => expect(requests).toHaveLength(1));
+  await eventually(() => expect(requests).toHaveLength(1));
   hook.current.discard(hook.current.unsent[0]?.id ?? 0);
   expect(requests[0]?.signal.aborted).toBe(true);
-  await vi.waitFor(() => expect(requests).toHaveLength(2));
-  respond = () => undefined;
+  await eventually(() => expect(requests).toHaveLength(2));
   expect(await requests[1]?.json()).toMatchObject({ text: 'Next' });
   expect(hook.current.unsent.map(({ text }) => text)).toEqual(['Next']);
   expect(onError).not.toHaveBeenCalled();
@@ -178,14 +174,14 @@ test('useUnsentMessages never sends a message that has been discarded', async ()
 test('messages of an earlier user are not sent after another one has signed in', async () => {
   const hook = render(() => useUnsentMessages(space.space_id, { client }), undefined);
   let attempts = 0;
-  respond = (request) => {
+  service.respond = (request) => {
     if (request.method === 'POST') attempts += 1;
     return Promise.resolve(new Response('', { status: 503, headers: { 'Retry-After': '1' } }));
   };
   hook.current.send('From Ada');
-  await vi.waitFor(() => expect(hook.current.unsent[0]?.waitsFor).toBeInstanceOf(ApiError));
+  await eventually(() => expect(hook.current.unsent[0]?.waitsFor).toBeInstanceOf(ApiError));
   start(grace);
-  await vi.waitFor(() => expect(hook.current.unsent).toEqual([]));
+  await eventually(() => expect(hook.current.unsent).toEqual([]));
   // Longer than the pause before the repetition.
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(attempts).toBe(1);
@@ -215,14 +211,14 @@ test('a failed change of an earlier user is not reverted in the cache of the nex
     undefined,
   );
   const { promise, resolve } = Promise.withResolvers<void>();
-  respond = async (request) => {
+  service.respond = async (request) => {
     if (request.method === 'PUT') await promise;
     return request.method === 'PUT' ? new Response('', { status: 500 }) : fetch(request);
   };
   hook.current.toggle();
   hook.current.join.mutate({ path: ofGrace, body: {} });
-  await vi.waitFor(() => expect(cached().message?.is_appreciated).toBe(true));
-  await vi.waitFor(() => expect(cached().space?.participation).not.toBeNull());
+  await eventually(() => expect(cached().message?.is_appreciated).toBe(true));
+  await eventually(() => expect(cached().space?.participation).not.toBeNull());
   start(next);
   await load();
   const loaded = cached();
@@ -231,8 +227,35 @@ test('a failed change of an earlier user is not reverted in the cache of the nex
     space: { participant_count: 2 },
   });
   resolve();
-  await vi.waitFor(() => expect(onError).toHaveBeenCalledTimes(2));
+  await eventually(() => expect(onError).toHaveBeenCalledTimes(2));
   expect(cached()).toEqual(loaded);
+});
+
+test('useConversation loads as many pages as the first unread message needs, and marks what is shown', async () => {
+  const { message_id } = await sendMessage(grace, space, 'Read');
+  await api.markRead({
+    client: ada.client,
+    path: space,
+    body: { message_id },
+    throwOnError: true,
+  });
+  await sendMessage(ada, space, 'Own');
+  for (let number = 1; number <= 60; number += 1) await sendMessage(grace, space, `${number}`);
+  const hook = render(() => useConversation(space.space_id, { client }), undefined);
+  expect(hook.current.isReady).toBe(false);
+  await eventually(() => expect(hook.current.isReady).toBe(true));
+  expect(hook.current.messages.map(({ text }) => text).slice(0, 3)).toEqual(['Read', 'Own', '1']);
+  expect(hook.current.firstUnread?.text).toBe('1');
+  hook.current.show(hook.current.messages[11] as Message);
+  // An earlier one does not change what has been shown.
+  hook.current.show(hook.current.messages[5] as Message);
+  await eventually(() => expect(hook.current.shown?.text).toBe('10'));
+  const unread = async () => {
+    const { data } = await api.getParticipation({ client: ada.client, path: space });
+    return data?.unread_count;
+  };
+  await vi.waitFor(async () => expect(await unread()).toBe(50), 15_000);
+  expect(hook.current.firstUnread?.text).toBe('1');
 });
 
 test('joining is visible at once, also while the space is being loaded, and reverted if it fails', async () => {
@@ -243,7 +266,7 @@ test('joining is visible at once, also while the space is being loaded, and reve
   await queryClient.fetchQuery(details);
   const isLoaded = Promise.withResolvers<void>();
   const isJoined = Promise.withResolvers<void>();
-  respond = async (request) => {
+  service.respond = async (request) => {
     const response = await fetch(request);
     await (request.method === 'GET' ? isLoaded : isJoined).promise;
     return request.method === 'GET' ? response : new Response('', { status: 500 });
@@ -251,12 +274,12 @@ test('joining is visible at once, also while the space is being loaded, and reve
   // Its response is older than the change.
   const loading = queryClient.fetchQuery({ ...details, staleTime: 0 });
   hook.current.join.mutate({ path: ofGrace, body: {} });
-  await vi.waitFor(() => expect(space()?.participant_count).toBe(2));
+  await eventually(() => expect(space()?.participant_count).toBe(2));
   isLoaded.resolve();
   await loading;
   expect(space()).toMatchObject({ participant_count: 2, participation: {} });
   isJoined.resolve();
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(space()).toMatchObject({ participant_count: 1, participation: null }),
   );
 });

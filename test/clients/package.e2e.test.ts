@@ -96,6 +96,7 @@ describe('the built package', () => {
     const entries = await readdir(installed, { recursive: true });
     const files = entries.filter((file) => file.endsWith('.js'));
     const optionalPackages: Record<string, string[]> = {
+      [join('client', 'conversation-hook.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'message-hooks.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'participation-hook.js')]: ['@tanstack/react-query'],
       [join('client', 'reading-hook.js')]: ['@tanstack/react-query', 'react'],

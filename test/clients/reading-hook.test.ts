@@ -3,7 +3,9 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createClient, createConfig, type Message } from '../../client/index.ts';
 import { fixture } from '../../client/msw.ts';
 import { getParticipationOptions, useReadPosition } from '../../client/tanstack-react-query.ts';
-import { renderHook, setHidden } from './render-hook.ts';
+import { renderHook, setHidden, useDocument } from './render-hook.ts';
+
+useDocument();
 
 /** The messages that requests have marked as read. */
 let marked: string[];
@@ -85,7 +87,14 @@ test('a message a second is marked at intervals, up to one that has been shown f
   expect(marked).toEqual(['1', '21']);
   hook.unmount();
   await vi.advanceTimersByTimeAsync(100);
-  expect(marked).toEqual(['1', '21', '29']);
+  expect(marked).toEqual(['1', '21', '30']);
+});
+
+test('messages are not read by a reader who leaves at once', async () => {
+  const hook = await open(messageAt(1));
+  hook.unmount();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(marked).toEqual([]);
 });
 
 test('a message that was read before is not marked, and the next one not later', async () => {

@@ -2,7 +2,9 @@ import { QueryClient } from '@tanstack/react-query';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../../client/index.ts';
 import { useSecondsToWait } from '../../client/tanstack-react-query.ts';
-import { renderHook } from './render-hook.ts';
+import { renderHook, useDocument } from './render-hook.ts';
+
+useDocument();
 
 afterEach(() => {
   vi.useRealTimers();

@@ -563,8 +563,19 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     for (const [address, name] of dialogs) {
       await openView(page, address);
       await page.getByRole('button', { name }).first().click();
-      await appears(page.getByRole('dialog').getByRole('button'));
+      const buttons = page.getByRole('dialog').getByRole('button');
+      await appears(buttons);
       await expectAccessible(page, `the dialog of ${name}`);
+      // What sends it looks like a button, wherever the dialog is in the page.
+      const style = await buttons.last().evaluate((button) => {
+        (document.activeElement as HTMLElement).blur();
+        const { backgroundColor, opacity } = getComputedStyle(button);
+        return { backgroundColor, opacity };
+      });
+      expect(style, `the dialog of ${name}`).toEqual({
+        backgroundColor: expect.not.stringMatching(/transparent|, 0\)$/),
+        opacity: '1',
+      });
       await page.keyboard.press('Escape');
     }
   });
@@ -834,6 +845,57 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       ]);
       // The messages that are loaded are not loaded again.
       expect(reads).toEqual([]);
+    });
+
+    test('with a latency of 500 ms: each message is shown once, and nothing is loaded again before the next one', async () => {
+      const writer = await service.register();
+      await using page = await open('#/sign-in');
+      await signIn(page, writer);
+      const id = idIn(await createSpace(page, 'Slow trains', 'public'));
+      const headers = { ...writer.headers, 'content-type': 'application/json' };
+      for (let number = 1; number <= 110; number += 1) {
+        const body = JSON.stringify({ space_id: id, text: `Earlier ${number}.` });
+        await service.fetch('/api/messages', { method: 'POST', headers, body });
+      }
+      await openView(page, '#/');
+      await openView(page, `#/space?id=${id}`);
+      const list = page.getByRole('region', { name: 'Messages' });
+      await appears(messageOf(page, 'Earlier 110.'));
+      while (!(await page.getByText('The beginning of this space.').isVisible())) {
+        await list.press('Home');
+      }
+      await page.route(/\/api\//, async (route) => {
+        await sleep(500);
+        await route.continue();
+      });
+      const requests: string[] = [];
+      page.on('request', (request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        if (request.method() === 'OPTIONS' || searchParams.has('wait')) return;
+        requests.push(`${request.method()} ${pathname.replace(id, 'id')}`);
+      });
+      const maxCopies = page.evaluate(() => {
+        let max = 0;
+        const count = (text: string) =>
+          [...document.querySelectorAll('article')].filter((each) =>
+            each.textContent?.includes(text),
+          ).length;
+        new MutationObserver(() => {
+          max = Math.max(max, count('One.'), count('Two.'), count('Three.'));
+        }).observe(document, { childList: true, subtree: true });
+        return new Promise<number>((resolve) => {
+          window.addEventListener('counted', () => resolve(max));
+        });
+      });
+      for (const text of ['One.', 'Two.', 'Three.']) await write(page, text);
+      await appears(messageOf(page, 'Three.').getByRole('link', { name: 'Link to message' }));
+      await page.evaluate(() => window.dispatchEvent(new Event('counted')));
+      expect(await maxCopies).toBe(1);
+      const lists = requests.filter((request) => request === 'GET /api/messages');
+      expect(lists).toEqual([]);
+      expect(requests.filter((request) => request === 'POST /api/messages')).toHaveLength(3);
+      // The counts of unread messages and words, at most once for each message.
+      expect(requests.length).toBeLessThanOrEqual(3 * 4);
     });
 
     test('live in eight tabs of a browser, which opens six connections to the service', async () => {
@@ -1110,6 +1172,12 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await disappears(page.getByText('(not verified)'));
     });
 
+    test('which says so if the link is no longer valid', async () => {
+      await using page = await open('#/verify-email?token=unknown');
+      await appears(page.getByRole('alert').getByText('has been used or has expired'));
+      await expectAccessible(page, 'an invalid link');
+    });
+
     test('to change an address, signed in as another user', async () => {
       await using page = await open('#/');
       await signUp(page, 'mover');
@@ -1133,6 +1201,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await mailServer.receive('forgetful@example.com');
       await using other = await open('#/sign-in');
       await other.getByRole('link', { name: 'Forgot your password?' }).click();
+      await appears(other.getByRole('heading', { name: 'Forgot your password?' }));
+      await expectAccessible(other, 'a forgotten password');
       await other.getByLabel('Email address').fill('forgetful@example.com');
       await other.getByRole('button', { name: 'Send a link' }).click();
       await appears(other.getByText('a mail with a link is on its way'));
@@ -1142,6 +1212,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await other.getByLabel('New password').fill('short');
       await other.getByRole('button', { name: 'Change password' }).click();
       await appears(other.getByText('New password must have at least 8 characters.'));
+      await expectAccessible(other, 'the form for a new password');
       await other.getByLabel('New password').fill(NEW_PASSWORD);
       await other.getByRole('button', { name: 'Change password' }).click();
       await appears(other.getByText('Sign in with it.'));
@@ -1154,6 +1225,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await page.getByRole('button', { name: 'Change password' }).click();
       await appears(page.getByText('has been used or has expired'));
       await appears(page.getByRole('link', { name: 'Send another link' }));
+      await expectAccessible(page, 'a used link for a new password');
     });
   });
 

@@ -27,9 +27,9 @@ export function formatDay(date: string): string {
   return formatted === dateFormat.format(Date.now() - 86_400_000) ? 'Yesterday' : formatted;
 }
 
-/** Returns whether the other query of a search has the same words. Then its results match only some of them. */
-export function hasSameWords(query: string, answeredQuery: string): boolean {
-  return foldWords(query) === foldWords(answeredQuery);
+/** Returns the name of the other query of a search. If it has the same words, its results match only some of them. */
+export function describeOther(query: string, other: string, name = other): string {
+  return foldWords(query) === foldWords(other) ? 'some of the words' : name;
 }
 
 /** Returns the words in lower case, without accents and punctuation. */

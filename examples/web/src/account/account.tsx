@@ -41,7 +41,7 @@ export function Account({ section }: { section: string | null }) {
         ))}
       </nav>
       {error && <Failure error={error} onRetry={() => void refetch()} />}
-      {!profile && !error && <Skeletons count={4} className="panel-skeleton" />}
+      {!profile && !error && <Skeletons count={4} height="11rem" />}
       {profile && shown === 'profile' && (
         <>
           <Summary profile={profile} />

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { changeBioMutation } from 'space-service/tanstack-react-query';
 import { useDraft } from '../ui/draft.ts';
-import { Field, Form, textOf } from '../ui/form.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
 import { showNotice } from '../ui/notice.tsx';
 
 export function BioForm({ bio }: { bio: string }) {
@@ -19,7 +19,7 @@ export function BioForm({ bio }: { bio: string }) {
       mutation={change}
       submit="Save bio"
       appearance="secondary"
-      variables={(fields) => ({ body: { bio: textOf(fields, 'bio') } })}
+      variables={(fields) => ({ body: textsOf(fields, 'bio') })}
     >
       <Field
         label="Bio"

@@ -19,7 +19,7 @@ export function Deletion() {
       <Confirmation
         label="Delete account …"
         className="danger"
-        question="Delete your account?"
+        title="Delete your account?"
         consequences="This cannot be undone. Your spaces and messages are deleted, too."
         confirm="Delete"
         cancel="Keep account"

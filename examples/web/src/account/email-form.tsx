@@ -5,17 +5,14 @@ import {
   getServerOptions,
   requestEmailVerificationMutation,
 } from 'space-service/tanstack-react-query';
-import { Field, Form, textOf } from '../ui/form.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
+import { showConfirmation } from '../ui/notice.tsx';
 import { Panel } from '../ui/panel.tsx';
 
 /** Changes and verifies the address. Both need mail, which not every server sends. */
 export function EmailForm({ profile: { email, is_verified } }: { profile: Profile }) {
   const { data: server } = useQuery(getServerOptions());
-  const change = useMutation({
-    ...changeEmailMutation(),
-    onSuccess: ({ message }) => showNotice(message),
-  });
+  const change = useMutation({ ...changeEmailMutation(), onSuccess: showConfirmation });
   if (!server?.sends_mail) return null;
   return (
     <Panel title="Email address">
@@ -27,12 +24,7 @@ export function EmailForm({ profile: { email, is_verified } }: { profile: Profil
         mutation={change}
         submit="Change address"
         resets
-        variables={(fields) => ({
-          body: {
-            email: textOf(fields, 'email'),
-            currentPassword: textOf(fields, 'currentPassword'),
-          },
-        })}
+        variables={(fields) => ({ body: textsOf(fields, 'email', 'currentPassword') })}
       >
         <Field
           label="New email address"
@@ -55,7 +47,7 @@ export function EmailForm({ profile: { email, is_verified } }: { profile: Profil
 function Verification() {
   const request = useMutation({
     ...requestEmailVerificationMutation(),
-    onSuccess: ({ message }) => showNotice(message),
+    onSuccess: showConfirmation,
   });
   return (
     <Form

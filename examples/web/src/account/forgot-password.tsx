@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { requestPasswordResetMutation } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
-import { Field, Form, textOf } from '../ui/form.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
 
 export function ForgotPassword() {
@@ -13,7 +13,7 @@ export function ForgotPassword() {
         <Form
           mutation={request}
           submit="Send a link"
-          variables={(fields) => ({ body: { email: textOf(fields, 'email') } })}
+          variables={(fields) => ({ body: textsOf(fields, 'email') })}
         >
           <Field
             label="Email address"

@@ -1,26 +1,18 @@
 import { useMutation } from '@tanstack/react-query';
 import { changePasswordMutation } from 'space-service/tanstack-react-query';
-import { Field, Form, textOf } from '../ui/form.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
+import { showConfirmation } from '../ui/notice.tsx';
 import { Panel } from '../ui/panel.tsx';
 
 export function PasswordForm({ email }: { email: string }) {
-  const change = useMutation({
-    ...changePasswordMutation(),
-    onSuccess: ({ message }) => showNotice(message),
-  });
+  const change = useMutation({ ...changePasswordMutation(), onSuccess: showConfirmation });
   return (
     <Panel title="Password">
       <Form
         mutation={change}
         submit="Change password"
         resets
-        variables={(fields) => ({
-          body: {
-            currentPassword: textOf(fields, 'currentPassword'),
-            newPassword: textOf(fields, 'newPassword'),
-          },
-        })}
+        variables={(fields) => ({ body: textsOf(fields, 'currentPassword', 'newPassword') })}
       >
         {/* Tells password managers which account the new password is for. */}
         <input type="email" autoComplete="username" value={email} readOnly hidden />

@@ -3,7 +3,7 @@ import { resetPasswordMutation } from 'space-service/tanstack-react-query';
 import { codeOf } from '../errors.ts';
 import { addressOf, replaceView } from '../navigation.ts';
 import { session } from '../session.ts';
-import { Field, Form, textOf } from '../ui/form.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { showNotice } from '../ui/notice.tsx';
 
@@ -25,7 +25,7 @@ export function ResetPassword({ token }: { token: string }) {
         <Form
           mutation={reset}
           submit="Change password"
-          variables={(fields) => ({ body: { token, newPassword: textOf(fields, 'newPassword') } })}
+          variables={(fields) => ({ body: { token, ...textsOf(fields, 'newPassword') } })}
         >
           <Field
             label="New password"

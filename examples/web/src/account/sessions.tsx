@@ -5,7 +5,7 @@ import {
   listSessionsInfiniteOptions,
 } from 'space-service/tanstack-react-query';
 import { FormFailure } from '../ui/explanation.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { showConfirmation } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Panel } from '../ui/panel.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
@@ -20,7 +20,7 @@ export function Sessions() {
         query={sessions}
         noun="session"
         className="lines"
-        skeleton={<Skeletons count={1} className="line-skeleton" />}
+        skeleton={<Skeletons count={1} height="2rem" />}
         empty={null}
       >
         {(session) => <SessionLine key={session.session_id} session={session} />}
@@ -31,10 +31,7 @@ export function Sessions() {
 
 function SessionLine({ session }: { session: SessionSummary }) {
   const { session_id, created_at, last_used_at, device_name, is_current } = session;
-  const end = useMutation({
-    ...endSessionMutation(),
-    onSuccess: ({ message }) => showNotice(message),
-  });
+  const end = useMutation({ ...endSessionMutation(), onSuccess: showConfirmation });
   const started = `${formatDate(created_at)}, ${formatTime(created_at)}`;
   return (
     <li>

@@ -9,7 +9,7 @@ import { addressOf, openView, replaceView } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { session, useIsSignedIn } from '../session.ts';
 import { Dialog } from '../ui/dialog.tsx';
-import { Field, Form, textOf } from '../ui/form.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { deviceName } from './device-name.ts';
 
@@ -67,11 +67,7 @@ function SignInForm({ email, buttons }: { email?: string; buttons?: React.ReactN
       submit="Sign in"
       buttons={buttons}
       variables={(fields) => ({
-        body: {
-          email: textOf(fields, 'email'),
-          password: textOf(fields, 'password'),
-          device_name: deviceName(),
-        },
+        body: { ...textsOf(fields, 'email', 'password'), device_name: deviceName() },
       })}
     >
       <Field

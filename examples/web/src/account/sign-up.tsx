@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { registerMutation } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
-import { Field, Form, textOf } from '../ui/form.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { showNotice } from '../ui/notice.tsx';
 import { deviceName } from './device-name.ts';
@@ -24,9 +24,7 @@ export function SignUp({ back }: { back: string | null }) {
           submit="Create account"
           variables={(fields) => ({
             body: {
-              username: textOf(fields, 'username'),
-              email: textOf(fields, 'email'),
-              password: textOf(fields, 'password'),
+              ...textsOf(fields, 'username', 'email', 'password'),
               device_name: deviceName(),
             },
           })}

@@ -25,7 +25,7 @@ export function UserProfile({ id }: { id: string }) {
         </div>
       </header>
       {error && <Failure error={error} onRetry={() => void refetch()} />}
-      {!user && !error && <Skeletons count={1} className="panel-skeleton" />}
+      {!user && !error && <Skeletons count={1} height="11rem" />}
       {user && (
         <p className={user.bio ? 'text' : 'empty'} dir="auto">
           <LinkedText text={user.bio || 'This user has not written a bio yet.'} />
@@ -45,7 +45,7 @@ function SpacesOf({ id }: { id: string }) {
       <Pages
         query={spaces}
         noun="space"
-        skeleton={<Skeletons count={3} className="row-skeleton" />}
+        skeleton={<Skeletons count={3} height="7rem" />}
         empty={<p className="empty">This user has not created a public space yet.</p>}
       >
         {(space) => <SpaceRow key={space.space_id} space={space} />}

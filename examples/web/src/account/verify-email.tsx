@@ -12,7 +12,7 @@ export function VerifyEmail({ token }: { token: string }) {
   return (
     <div className="narrow">
       <Heading title="Your email address" />
-      <p role="status">{data?.message}</p>
+      {!error && <p role="status">{data?.message ?? 'Verifying …'}</p>}
       {error && (
         <>
           <Failure error={error} onRetry={() => mutate({ body: { token } })} />

@@ -5,14 +5,13 @@ import {
   reportSpaceMutation,
   useParticipation,
 } from 'space-service/tanstack-react-query';
-import { explain } from '../errors.ts';
 import { openView } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { Tags } from '../start/space-row.tsx';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { LinkedText } from '../ui/linked-text.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { showConfirmation, showFailure } from '../ui/notice.tsx';
 import { formatDate } from '../words.ts';
 import { EditSpace } from './edit-space.tsx';
 import { Invitation } from './invitation.tsx';
@@ -64,13 +63,13 @@ function LeaveSpace({ space: { space_id, visibility } }: { space: Space }) {
     onSuccess: () => {
       if (visibility !== 'public') openView('#/');
     },
-    onError: (error) => showNotice(explain(error)),
+    onError: showFailure,
   });
   return (
     <Confirmation
       label="Leave space"
       className="secondary small"
-      question="Leave this space?"
+      title="Leave this space?"
       consequences={
         visibility === 'public'
           ? 'Your messages stay. You can join again at any time.'
@@ -85,13 +84,13 @@ function LeaveSpace({ space: { space_id, visibility } }: { space: Space }) {
 }
 
 function ReportSpace({ space: { space_id } }: { space: Space }) {
-  const report = useMutation(reportSpaceMutation());
+  const report = useMutation({ ...reportSpaceMutation(), onSuccess: showConfirmation });
   return (
     <ReportButton
       label="Report space"
       className="secondary small"
       mutation={report}
-      variables={(reason) => ({ path: { space_id }, body: { reason } })}
+      variables={(body) => ({ path: { space_id }, body })}
     />
   );
 }
@@ -99,16 +98,16 @@ function ReportSpace({ space: { space_id } }: { space: Space }) {
 function DeleteSpace({ space: { space_id } }: { space: Space }) {
   const deletion = useMutation({
     ...deleteSpaceMutation(),
-    onSuccess: ({ message }) => {
+    onSuccess: (confirmation) => {
       openView('#/');
-      showNotice(message);
+      showConfirmation(confirmation);
     },
   });
   return (
     <Confirmation
       label="Delete space …"
       className="secondary small danger-text"
-      question="Delete this space?"
+      title="Delete this space?"
       consequences="All its messages are deleted, too, also those of others. This cannot be undone."
       confirm="Delete"
       cancel="Keep space"

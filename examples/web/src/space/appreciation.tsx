@@ -1,16 +1,15 @@
 import type { Message } from 'space-service';
 import { useAppreciation } from 'space-service/tanstack-react-query';
-import { explain } from '../errors.ts';
 import { useProfile } from '../profile.ts';
 import { Icon } from '../ui/icon.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { showFailure } from '../ui/notice.tsx';
 import { quantity, quote } from '../words.ts';
 
 /** The appreciations of a message. Shows the own one at once, and takes it back if the request fails. */
 export function Appreciation({ message }: { message: Message }) {
   const { author, appreciation_count, is_appreciated } = message;
   const ownId = useProfile()?.user_id;
-  const toggle = useAppreciation(message, { onError: (error) => showNotice(explain(error)) });
+  const toggle = useAppreciation(message, { onError: showFailure });
 
   if (!ownId || ownId === author.user_id) {
     if (appreciation_count === 0) return null;

@@ -1,12 +1,6 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useMemo, useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Message, Space } from 'space-service';
-import {
-  listMessagesInfiniteOptions,
-  useLiveMessages,
-  useReadPosition,
-  useUnsentMessages,
-} from 'space-service/tanstack-react-query';
+import { useConversation } from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
 import { useDraft } from '../ui/draft.ts';
 import { Failure } from '../ui/explanation.tsx';
@@ -22,10 +16,6 @@ import { UnsentItem } from './unsent-item.tsx';
 /** Messages of one author within this time share one header. */
 const GROUP_MS = 5 * 60_000;
 
-/** In one or two requests, the first unread message is found: the service counts at most 100. */
-const PAGE_SIZE = 50;
-const MAX_UNREAD = 100;
-
 interface ConversationProps {
   space: Space;
   /** Called when the reader seems to have lost access, or cannot write any more. */
@@ -35,43 +25,24 @@ interface ConversationProps {
 /** The messages, newest at the bottom, and what can be written below them. */
 export function Conversation({ space, onAccessChange }: ConversationProps) {
   const { space_id } = space;
-  const messages = useInfiniteQuery({
-    ...listMessagesInfiniteOptions({ query: { space_id, limit: PAGE_SIZE } }),
-    // They are followed instead.
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
-  });
-  const lost = useLiveMessages(space_id);
-  useEffect(() => {
-    if (lost) onAccessChange();
-  }, [lost, onAccessChange]);
-  const { unsent, send, sendAgain, discard } = useUnsentMessages(space_id, {
+  const conversation = useConversation(space_id, {
+    isParticipant: space.participation !== null,
     onError: ({ code }) => {
       if (code === 'not_a_participant') onAccessChange();
     },
   });
+  const { query, messages, isReady, firstUnread, lost, shown, show } = conversation;
+  const { unsent, send, sendAgain, discard } = conversation;
+  useEffect(() => {
+    if (lost) onAccessChange();
+  }, [lost, onAccessChange]);
   const { draft, change: setDraft } = useDraft(`message ${space_id}`);
   const profile = useProfile();
-  const { data } = messages;
-  const items = useMemo(() => (data?.pages ?? []).flatMap((page) => page.items).reverse(), [data]);
-  const [isReady, setIsReady] = useState(false);
-  const { scroller, list, shown, scrollToEnd } = useScrolling(items, isReady);
-  const readUntil = useReadPosition(space_id, shown, { enabled: space.participation !== null });
-  const { isSuccess, isFetching, hasNextPage, fetchNextPage } = messages;
-  useEffect(() => {
-    if (isReady || !isSuccess || isFetching || readUntil === undefined) return;
-    const isUnreadOnly = readUntil && items[0] && items[0].created_at > readUntil;
-    if (isUnreadOnly && hasNextPage && items.length < MAX_UNREAD) void fetchNextPage();
-    else setIsReady(true);
-  }, [isReady, isSuccess, isFetching, hasNextPage, fetchNextPage, items, readUntil]);
+  const { scroller, list, scrollToEnd } = useScrolling(messages, isReady, show);
   const top = useNearView(() => {
-    if (isReady && hasNextPage && !isFetching) void fetchNextPage();
+    if (isReady && query.hasNextPage && !query.isFetching) void query.fetchNextPage();
   });
-  const firstUnread = items.find(
-    ({ created_at, author }) =>
-      readUntil && created_at > readUntil && author.user_id !== profile?.user_id,
-  );
-  const newest = items.at(-1);
+  const newest = messages.at(-1);
   function sendAtEnd(text: string): void {
     scrollToEnd();
     send(text);
@@ -91,23 +62,21 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
         <div className="scrolled">
           <p ref={top} className="list-status" role="status">
             {isReady &&
-              (hasNextPage ? 'Loading earlier messages …' : 'The beginning of this space.')}
+              (query.hasNextPage ? 'Loading earlier messages …' : 'The beginning of this space.')}
           </p>
-          {!isReady && !messages.error && <Skeletons count={5} className="message-skeleton" />}
-          {messages.error && (
-            <Failure error={messages.error} onRetry={() => void messages.refetch()} />
-          )}
-          {isReady && items.length + unsent.length === 0 && (
+          {!isReady && !query.error && <Skeletons count={5} height="4rem" />}
+          {query.error && <Failure error={query.error} onRetry={() => void query.refetch()} />}
+          {isReady && messages.length + unsent.length === 0 && (
             <p className="empty">Nobody has written here yet. Say hello.</p>
           )}
           <ol ref={list} hidden={!isReady}>
-            {items.map((message, index) => (
+            {messages.map((message, index) => (
               <MessageItem
                 key={message.message_id}
                 message={message}
                 space={space}
-                day={dayOf(message, items[index - 1])}
-                isContinued={message !== firstUnread && isContinued(message, items[index - 1])}
+                day={dayOf(message, messages[index - 1])}
+                isContinued={message !== firstUnread && isContinued(message, messages[index - 1])}
                 isFirstUnread={message === firstUnread}
               />
             ))}

@@ -47,10 +47,7 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
         return send(response.headers.get('ETag') ?? undefined);
       }
     },
-    onSuccess: () => {
-      onClose();
-      showNotice('The space has been changed.');
-    },
+    onSuccess: () => showNotice('The space has been changed.'),
   });
   if (error) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!data) return <p role="status">Loading …</p>;
@@ -64,11 +61,8 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
       mutation={update}
       submit="Save space"
       variables={(fields) => ({ path, body: updateOf(fields, data.space) })}
-      cancel={
-        <button type="button" className="secondary" onClick={onClose}>
-          Cancel
-        </button>
-      }
+      onClose={onClose}
+      cancel="Cancel"
       buttons={
         codeOf(update.error) === 'precondition_failed' && (
           <button type="button" className="secondary" onClick={loadAgain}>

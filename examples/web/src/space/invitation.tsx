@@ -1,9 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Space } from 'space-service';
 import { getSpaceQueryKey, renewInvitationCodeMutation } from 'space-service/tanstack-react-query';
-import { explain } from '../errors.ts';
 import { addressOf } from '../navigation.ts';
-import { showNotice } from '../ui/notice.tsx';
+import { showFailure, showNotice } from '../ui/notice.tsx';
 
 /** The invitation link of a private space, which only its creator sees. */
 export function Invitation({ space: { space_id }, code }: { space: Space; code: string }) {
@@ -14,7 +13,7 @@ export function Invitation({ space: { space_id }, code }: { space: Space; code: 
       queryClient.setQueryData(getSpaceQueryKey({ path: { space_id } }), changed);
       showNotice('The old link no longer works.');
     },
-    onError: (error) => showNotice(explain(error)),
+    onError: showFailure,
   });
   const page = location.href.split('#')[0];
   const link = page + addressOf('space', { id: space_id, invitation: code });

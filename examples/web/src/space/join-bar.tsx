@@ -1,14 +1,12 @@
 import type { Space } from 'space-service';
 import { useParticipation } from 'space-service/tanstack-react-query';
-import { explain } from '../errors.ts';
 import { addressOf } from '../navigation.ts';
 import { useIsSignedIn } from '../session.ts';
-import { showNotice } from '../ui/notice.tsx';
+import { showFailure } from '../ui/notice.tsx';
 
 /** Shown instead of the field for messages to those who do not participate. */
 export function JoinBar({ space: { space_id } }: { space: Space }) {
-  const onError = (error: unknown) => showNotice(explain(error));
-  const { join } = useParticipation(space_id, { onError });
+  const { join } = useParticipation(space_id, { onError: showFailure });
   return (
     <div className="join-bar">
       <p>Join to write in this space.</p>

@@ -1,17 +1,13 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import type { Message, Space } from 'space-service';
-import {
-  deleteMessageMutation,
-  dropMessage,
-  reportMessageMutation,
-} from 'space-service/tanstack-react-query';
+import { deleteMessageMutation, reportMessageMutation } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { LinkedText } from '../ui/linked-text.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { showConfirmation } from '../ui/notice.tsx';
 import { formatTime, quote } from '../words.ts';
 import { Appreciation } from './appreciation.tsx';
 import { ReportButton } from './report-button.tsx';
@@ -66,15 +62,8 @@ interface ActionsProps {
 function Actions({ message, space, className }: ActionsProps) {
   const { message_id, space_id, author } = message;
   const ownId = useProfile()?.user_id;
-  const queryClient = useQueryClient();
-  const deletion = useMutation({
-    ...deleteMessageMutation(),
-    onSuccess: ({ message: confirmation }) => {
-      dropMessage(queryClient, message);
-      showNotice(confirmation);
-    },
-  });
-  const report = useMutation(reportMessageMutation());
+  const deletion = useMutation({ ...deleteMessageMutation(), onSuccess: showConfirmation });
+  const report = useMutation({ ...reportMessageMutation(), onSuccess: showConfirmation });
   const quoted = quote(message.text);
   const canDelete = ownId === author.user_id || ownId === space.creator.user_id;
   return (
@@ -93,7 +82,7 @@ function Actions({ message, space, className }: ActionsProps) {
           name={`Report message ${quoted}`}
           className="icon-button"
           mutation={report}
-          variables={(reason) => ({ path: { message_id }, body: { reason } })}
+          variables={(body) => ({ path: { message_id }, body })}
         />
       )}
       {canDelete && (
@@ -101,7 +90,7 @@ function Actions({ message, space, className }: ActionsProps) {
           label={<Icon name="trash" />}
           name={`Delete message ${quoted}`}
           className="icon-button"
-          question="Delete this message?"
+          title="Delete this message?"
           consequences="Nobody can read it any more. This cannot be undone."
           confirm="Delete"
           cancel="Keep message"

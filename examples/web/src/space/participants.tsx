@@ -21,7 +21,7 @@ export function Participants({ space, isCreator }: { space: Space; isCreator: bo
         query={participants}
         noun="participant"
         className="lines"
-        skeleton={<Skeletons count={3} className="line-skeleton" />}
+        skeleton={<Skeletons count={3} height="2rem" />}
         empty={null}
       >
         {({ user }) => (
@@ -48,7 +48,7 @@ function Remove({ spaceId, user }: { spaceId: string; user: UserSummary }) {
       label="Remove"
       name={`Remove ${user.username}`}
       className="secondary small"
-      question={`Remove ${user.username}?`}
+      title={`Remove ${user.username}?`}
       consequences="They cannot join again unless you undo it. Their messages stay."
       confirm="Remove"
       cancel="Keep participant"

@@ -4,9 +4,8 @@ import {
   listRemovalsInfiniteOptions,
   undoRemovalMutation,
 } from 'space-service/tanstack-react-query';
-import { explain } from '../errors.ts';
 import { UserLink } from '../ui/avatar.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { showFailure, showNotice } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 
 /** Whom the creator has removed from a space. Shown only if there is somebody. */
@@ -32,7 +31,7 @@ function Undo({ spaceId, user }: { spaceId: string; user: UserSummary }) {
   const undo = useMutation({
     ...undoRemovalMutation(),
     onSuccess: () => showNotice(`${user.username} can join again.`),
-    onError: (error) => showNotice(explain(error)),
+    onError: showFailure,
   });
   return (
     <button

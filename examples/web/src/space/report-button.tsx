@@ -1,45 +1,23 @@
-import type { ReactNode } from 'react';
-import type { Confirmation } from 'space-service';
-import { DialogButton } from '../ui/dialog.tsx';
-import { Field, Form, textOf } from '../ui/form.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { DialogButton, type DialogButtonProps } from '../ui/dialog.tsx';
+import { Field, Form, type FormProps, textsOf } from '../ui/form.tsx';
 
-interface ReportButtonProps<Variables> {
-  label: ReactNode;
-  name?: string;
-  className?: string;
-  mutation: {
-    isPending: boolean;
-    error: unknown;
-    mutate(variables: Variables, options: { onSuccess: (data: Confirmation) => void }): void;
-  };
-  variables: (reason: string) => Variables;
+interface ReportButtonProps<Variables> extends Omit<DialogButtonProps, 'children' | 'title'> {
+  mutation: FormProps<Variables>['mutation'];
+  variables: (body: { reason: string }) => Variables;
 }
 
 /** A button that reports a space or a message to the operator of the server. */
 export function ReportButton<Variables>(props: ReportButtonProps<Variables>) {
-  const { label, name, className, mutation, variables } = props;
+  const { mutation, variables, ...button } = props;
   return (
-    <DialogButton label={label} name={name} className={className} title="Report to the operator">
+    <DialogButton {...button} title="Report to the operator">
       {(close) => (
         <Form
-          mutation={{
-            ...mutation,
-            mutate: (values: Variables) =>
-              mutation.mutate(values, {
-                onSuccess: ({ message }) => {
-                  close();
-                  showNotice(message);
-                },
-              }),
-          }}
+          mutation={mutation}
           submit="Report"
-          variables={(fields) => variables(textOf(fields, 'reason'))}
-          cancel={
-            <button type="button" className="secondary" onClick={close}>
-              Cancel
-            </button>
-          }
+          variables={(fields) => variables(textsOf(fields, 'reason'))}
+          onClose={close}
+          cancel="Cancel"
         >
           <Field
             label="Reason"

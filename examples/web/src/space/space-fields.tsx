@@ -1,9 +1,12 @@
 import type { Space, SpaceCreation, SpaceUpdate } from 'space-service';
-import { Field, textOf } from '../ui/form.tsx';
+import { Field, textsOf } from '../ui/form.tsx';
+
+const READERS = { public: 'Everybody', private: 'Only those with an invitation link' };
 
 /** The fields of a space, for a new one and for changes. */
 export function SpaceFields({ space }: { space?: Space }) {
-  const visibility = space?.visibility ?? 'public';
+  // Later versions of the service can add others, which are not public.
+  const visibility = (space?.visibility ?? 'public') === 'public' ? 'public' : 'private';
   return (
     <>
       <Field
@@ -33,44 +36,32 @@ export function SpaceFields({ space }: { space?: Space }) {
       />
       <fieldset>
         <legend>Who can read it?</legend>
-        <label>
-          <input
-            type="radio"
-            name="visibility"
-            value="public"
-            defaultChecked={visibility === 'public'}
-          />
-          Everybody
-        </label>
-        <label>
-          <input
-            type="radio"
-            name="visibility"
-            value="private"
-            defaultChecked={visibility !== 'public'}
-          />
-          Only those with an invitation link
-        </label>
+        {Object.entries(READERS).map(([value, readers]) => (
+          <label key={value}>
+            <input
+              type="radio"
+              name="visibility"
+              value={value}
+              defaultChecked={value === visibility}
+            />
+            {readers}
+          </label>
+        ))}
       </fieldset>
     </>
   );
 }
 
 export function spaceOf(fields: FormData): SpaceCreation {
-  return {
-    title: textOf(fields, 'title'),
-    description: textOf(fields, 'description'),
-    tags: textOf(fields, 'tags')
-      .split(',')
-      .filter((tag) => tag.trim() !== ''),
-    visibility: textOf(fields, 'visibility') as SpaceCreation['visibility'],
-  };
+  const texts = textsOf(fields, 'title', 'description', 'tags', 'visibility');
+  const tags = texts.tags.split(',').filter((tag) => tag.trim() !== '');
+  return { ...texts, tags, visibility: texts.visibility as SpaceCreation['visibility'] };
 }
 
 /** Returns the changes of a space. Omits tags that nobody has changed, because one with a comma would be divided. */
 export function updateOf(fields: FormData, space: Space): SpaceUpdate {
   const { tags, ...others } = spaceOf(fields);
-  return textOf(fields, 'tags') === tagsOf(space) ? others : { ...others, tags };
+  return textsOf(fields, 'tags').tags === tagsOf(space) ? others : { ...others, tags };
 }
 
 function tagsOf({ tags }: Space): string {

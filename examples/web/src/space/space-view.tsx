@@ -6,7 +6,6 @@ import { addressOf } from '../navigation.ts';
 import { SpaceTile } from '../start/space-row.tsx';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
-import { Icon } from '../ui/icon.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { quantity } from '../words.ts';
 import { About } from './about.tsx';
@@ -52,8 +51,8 @@ export function SpaceView({ id, parameters }: { id: string; parameters: URLSearc
     return (
       <div className="column">
         <Heading title="Loading …" className="visually-hidden" />
-        <Skeletons count={1} className="line-skeleton" />
-        <Skeletons count={5} className="message-skeleton" />
+        <Skeletons count={1} height="2rem" />
+        <Skeletons count={5} height="4rem" />
       </div>
     );
   }
@@ -87,13 +86,7 @@ function SpaceHeader({ space, shown }: { space: Space; shown: string }) {
         className="button secondary small narrow-only"
         href={addressOf('space', { id: space_id, view: shown === 'about' ? undefined : 'about' })}
       >
-        {shown === 'about' ? (
-          'Messages'
-        ) : (
-          <>
-            <Icon name="people" /> About
-          </>
-        )}
+        {shown === 'about' ? 'Messages' : 'About'}
       </a>
     </header>
   );

@@ -15,10 +15,9 @@ export function useRecentParticipations() {
   });
 }
 
-/** Returns the number of unread messages in them, except those of the space that is being read. */
+/** Returns the number of unread messages in all spaces, except the one that is being read. */
 export function useUnreadCount(openSpaceId: string | null): number {
-  const { data } = useRecentParticipations();
-  return (data?.items ?? [])
-    .filter(({ space }) => space.space_id !== openSpaceId)
-    .reduce((sum, { unread_count }) => sum + unread_count, 0);
+  const { items = [], unread } = useRecentParticipations().data ?? {};
+  const open = items.find(({ space }) => space.space_id === openSpaceId);
+  return (unread?.message_count ?? 0) - (open?.unread_count ?? 0);
 }

@@ -4,7 +4,8 @@ import { searchApi } from '../api.ts';
 import { addressOf } from '../navigation.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
-import { hasSameWords } from '../words.ts';
+import { describeOther } from '../words.ts';
+import { Section } from './section.tsx';
 import { SpaceRow } from './space-row.tsx';
 
 interface Results {
@@ -40,7 +41,7 @@ export function SearchResults({ query, isAsTyped }: { query: string; isAsTyped: 
     // Results stay until those of the next letter are there.
     placeholderData: keepPreviousData,
   });
-  if (!data) return <Skeletons count={4} className="row-skeleton" />;
+  if (!data) return <Skeletons count={4} height="7rem" />;
   const { byText, byTag, answeredQuery, error } = data;
   const as_typed = isAsTyped ? 'true' : undefined;
   return (
@@ -63,20 +64,16 @@ export function SearchResults({ query, isAsTyped }: { query: string; isAsTyped: 
         <p className="empty">No space has these words or this tag. Try fewer words.</p>
       )}
       <div className="columns">
-        {byText && byText.length > 0 && (
-          <ResultList
-            heading="By text"
-            spaces={byText}
-            all={addressOf('spaces', { q: query.trim(), as_typed })}
-          />
-        )}
-        {byTag && byTag.length > 0 && (
-          <ResultList
-            heading="By tag"
-            spaces={byTag}
-            all={addressOf('spaces', { tag: query.trim() })}
-          />
-        )}
+        <ResultList
+          heading="By text"
+          spaces={byText}
+          all={addressOf('spaces', { q: query.trim(), as_typed })}
+        />
+        <ResultList
+          heading="By tag"
+          spaces={byTag}
+          all={addressOf('spaces', { tag: query.trim() })}
+        />
       </div>
     </div>
   );
@@ -84,30 +81,21 @@ export function SearchResults({ query, isAsTyped }: { query: string; isAsTyped: 
 
 interface ResultListProps {
   heading: string;
-  spaces: SearchResult[];
+  spaces: SearchResult[] | null;
   all: string;
 }
 
 function ResultList({ heading, spaces, all }: ResultListProps) {
+  if (!spaces?.length) return null;
   return (
-    <section aria-label={heading}>
-      <header className="section-header">
-        <h2>{heading}</h2>
-        <a href={all}>
-          Show all<span className="visually-hidden"> spaces {heading.toLowerCase()}</span>
-        </a>
-      </header>
+    <Section heading={heading} noun={`spaces ${heading.toLowerCase()}`} all={all}>
       <ul className="list">
         {spaces.map((space) => (
           <SpaceRow key={space.space_id} space={space} />
         ))}
       </ul>
-    </section>
+    </Section>
   );
-}
-
-function describeOther(query: string, answeredQuery: string): string {
-  return hasSameWords(query, answeredQuery) ? 'some of the words' : answeredQuery;
 }
 
 /** Returns what screen readers announce after a search. */

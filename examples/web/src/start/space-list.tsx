@@ -4,6 +4,7 @@ import { addressOf } from '../navigation.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { ORDERS, type Order } from './orders.ts';
+import { Section } from './section.tsx';
 import { SpaceRow } from './space-row.tsx';
 
 const SHOWN = 6;
@@ -13,16 +14,14 @@ export function SpaceList({ sort }: { sort: Order }) {
   const { name, hint } = ORDERS[sort];
   const { data, error, refetch } = useQuery(listSpacesOptions({ query: { sort } }));
   return (
-    <section aria-label={`${name} spaces`}>
-      <header className="section-header">
-        <h2>{name}</h2>
-        <a href={addressOf('spaces', { sort })}>
-          Show all<span className="visually-hidden"> {name.toLowerCase()} spaces</span>
-        </a>
-        <p className="hint">{hint}</p>
-      </header>
+    <Section
+      heading={`${name} spaces`}
+      noun={`${name.toLowerCase()} spaces`}
+      all={addressOf('spaces', { sort })}
+      hint={hint}
+    >
       {error && <Failure error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeletons count={SHOWN} className="row-skeleton" />}
+      {!data && !error && <Skeletons count={SHOWN} height="7rem" />}
       {data?.items.length === 0 && (
         <p className="empty">
           There is no space yet. <a href={addressOf('new-space')}>Create the first one.</a>
@@ -33,6 +32,6 @@ export function SpaceList({ sort }: { sort: Order }) {
           <SpaceRow key={space.space_id} space={space} />
         ))}
       </ul>
-    </section>
+    </Section>
   );
 }

@@ -1,3 +1,4 @@
+import type { CSSProperties } from 'react';
 import type { SearchResult, Tag } from 'space-service';
 import { addressOf } from '../navigation.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -40,7 +41,11 @@ export function SpaceTile({ space }: { space: Pick<SearchResult, 'space_id' | 't
   const [letter = ''] = space.title.match(/[\p{L}\p{N}]/u) ?? [...space.title];
   const code = [...space.space_id].reduce((sum, each) => sum + each.charCodeAt(0), 0);
   return (
-    <span className="tile" data-color={code % 6} aria-hidden="true">
+    <span
+      className="tile"
+      style={{ '--hue': (code % 6) * 60 + 5 } as CSSProperties}
+      aria-hidden="true"
+    >
       {letter.toUpperCase()}
     </span>
   );

@@ -3,7 +3,7 @@ import { listSpacesInfiniteOptions } from 'space-service/tanstack-react-query';
 import { Heading } from '../ui/heading.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
-import { hasSameWords } from '../words.ts';
+import { describeOther } from '../words.ts';
 import { ORDERS, type Order } from './orders.ts';
 import { SpaceRow } from './space-row.tsx';
 
@@ -19,7 +19,7 @@ export function Spaces({ parameters }: { parameters: URLSearchParams }) {
     <div className="column">
       <header>
         <Heading
-          title={`${titleOf(query)}${other ? ` or ${describeOther(query.q, other)}` : ''}`}
+          title={`${titleOf(query)}${other ? ` or ${describeOther(query.q ?? '', other, `“${other}”`)}` : ''}`}
         />
         {query.sort && <p className="hint">{ORDERS[query.sort].hint}</p>}
       </header>
@@ -27,7 +27,7 @@ export function Spaces({ parameters }: { parameters: URLSearchParams }) {
       <Pages
         query={spaces}
         noun="space"
-        skeleton={<Skeletons count={8} className="row-skeleton" />}
+        skeleton={<Skeletons count={8} height="7rem" />}
         empty={
           <p className="empty">
             No space is in this list. <a href="#/">Search for another one.</a>
@@ -60,8 +60,4 @@ function titleOf({ tag, q, sort = 'popular' }: Query): string {
   if (tag !== undefined) return `Spaces tagged “${tag}”`;
   if (q !== undefined) return `Spaces about “${q}”`;
   return `${ORDERS[sort].name} spaces`;
-}
-
-function describeOther(q = '', other: string): string {
-  return hasSameWords(q, other) ? 'some of the words' : `“${other}”`;
 }

@@ -15,7 +15,7 @@ export function TagSuggestions({ prefix }: { prefix: string }) {
       {data?.items.map(({ tag_id, tag_name, space_count }) => (
         <li key={tag_id}>
           <a href={addressOf('spaces', { tag: tag_name })}>
-            <bdi>{tag_name}</bdi> <span className="count">{space_count.toLocaleString('en')}</span>
+            <bdi>{tag_name}</bdi> {space_count.toLocaleString('en')}
           </a>
         </li>
       ))}

@@ -7,6 +7,7 @@ import { Heading } from '../ui/heading.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { REFRESH_MS, useRecentParticipations } from './participations.ts';
+import { Section } from './section.tsx';
 import { SpaceRow, SpaceTile } from './space-row.tsx';
 import { Unread } from './unread.tsx';
 
@@ -25,7 +26,7 @@ export function YourSpaces() {
       <Pages
         query={participations}
         noun="space"
-        skeleton={<Skeletons count={6} className="row-skeleton" />}
+        skeleton={<Skeletons count={6} height="7rem" />}
         empty={
           <p className="empty">
             You have not joined a space yet. <a href="#/">Find one</a>, or{' '}
@@ -45,15 +46,9 @@ export function YourSpaces() {
 export function RecentSpaces() {
   const { data, error, refetch } = useRecentParticipations();
   return (
-    <section aria-label="Your spaces">
-      <header className="section-header">
-        <h2>Your spaces</h2>
-        <a href={addressOf('your-spaces')}>
-          Show all<span className="visually-hidden"> your spaces</span>
-        </a>
-      </header>
+    <Section heading="Your spaces" noun="your spaces" all={addressOf('your-spaces')}>
       {error && <Failure error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeletons count={1} className="shortcut-skeleton" />}
+      {!data && !error && <Skeletons count={1} height="3.9rem" />}
       {data?.items.length === 0 && (
         <p className="empty">Join a space below, and it will be here when you come back.</p>
       )}
@@ -62,7 +57,7 @@ export function RecentSpaces() {
           <Shortcut key={participation.space.space_id} {...participation} />
         ))}
       </ul>
-    </section>
+    </Section>
   );
 }
 

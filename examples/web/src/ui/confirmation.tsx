@@ -1,53 +1,29 @@
-import type { ReactNode } from 'react';
-import { DialogButton } from './dialog.tsx';
-import { Form } from './form.tsx';
+import { DialogButton, type DialogButtonProps } from './dialog.tsx';
+import { Form, type FormProps } from './form.tsx';
 
-interface ConfirmationProps<Variables> {
-  label: ReactNode;
-  name?: string;
-  className?: string;
-  question: string;
+interface ConfirmationProps<Variables> extends Omit<DialogButtonProps, 'children'> {
   consequences: string;
   /** The button that confirms. */
   confirm: string;
   /** The button that does not. It is first and has the focus. */
   cancel: string;
-  mutation: {
-    isPending: boolean;
-    error: unknown;
-    mutate(variables: Variables, options: { onSuccess: () => void }): void;
-    reset(): void;
-  };
+  mutation: FormProps<Variables>['mutation'];
   variables: Variables;
 }
 
 /** A button that sends a mutation only after a confirmation. */
 export function Confirmation<Variables>(props: ConfirmationProps<Variables>) {
-  const { label, name, className, question, consequences, confirm, cancel, mutation, variables } =
-    props;
+  const { consequences, confirm, cancel, mutation, variables, ...button } = props;
   return (
-    <DialogButton label={label} name={name} className={className} title={question}>
+    <DialogButton {...button}>
       {(close) => (
         <Form
-          mutation={{
-            ...mutation,
-            mutate: () => mutation.mutate(variables, { onSuccess: close }),
-          }}
-          variables={() => undefined}
+          mutation={mutation}
+          variables={() => variables}
           submit={confirm}
           appearance="danger"
-          cancel={
-            <button
-              type="button"
-              className="secondary"
-              onClick={() => {
-                mutation.reset();
-                close();
-              }}
-            >
-              {cancel}
-            </button>
-          }
+          onClose={close}
+          cancel={cancel}
         >
           <p>{consequences}</p>
         </Form>

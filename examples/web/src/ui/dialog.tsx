@@ -30,7 +30,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   );
 }
 
-interface DialogButtonProps {
+export interface DialogButtonProps {
   label: ReactNode;
   className?: string;
   title: string;

@@ -15,20 +15,23 @@ type InputEvent = React.InputEvent<HTMLInputElement | HTMLTextAreaElement>;
 
 const FieldErrors = createContext<Record<string, string>>({});
 
-interface FormProps<Variables> {
+export interface FormProps<Variables> {
   /** What `useMutation` returns. Its error is shown next to the fields that it is about. */
   mutation: {
     isPending: boolean;
     error: unknown;
     mutate(variables: Variables, options: { onSuccess: () => void }): void;
+    reset(): void;
   };
   /** Returns what the mutation needs. */
   variables: (fields: FormData) => Variables;
   submit: string;
   /** Further buttons. */
   buttons?: ReactNode;
-  /** A button before the others. A dialog without fields begins at it. */
-  cancel?: ReactNode;
+  /** Closes the dialog that the form is in: when it has been sent, and with the button `cancel`. */
+  onClose?: () => void;
+  /** This button is before the others. A dialog without fields begins at it. */
+  cancel?: string;
   /** How the button that submits looks, if sending the form is not what the view is for. */
   appearance?: 'secondary' | 'danger';
   /** False while the fields cannot be sent. */
@@ -40,10 +43,13 @@ interface FormProps<Variables> {
 
 /** A form that sends a mutation. It has `noValidate`: the service checks every field, so its rules are not repeated. */
 export function Form<Variables>(props: FormProps<Variables>) {
-  const { mutation, variables, submit, buttons, cancel, appearance, resets, children } = props;
-  const { canSubmit = true } = props;
+  const { mutation, variables, submit, buttons, onClose, cancel, appearance, resets } = props;
+  const { canSubmit = true, children } = props;
   const form = useRef<HTMLFormElement>(null);
   const errors = fieldErrorsOf(mutation.error);
+  // A dialog that is opened again does not show the error of the last time.
+  const { reset } = mutation;
+  useEffect(() => reset, [reset]);
   const hasField = (name: string) => form.current?.elements.namedItem(name);
   const isAboutFields = Object.keys(errors).some(hasField);
   // Screen readers read the error after the field, because `aria-describedby` refers to it.
@@ -60,6 +66,7 @@ export function Form<Variables>(props: FormProps<Variables>) {
         if (mutation.isPending) return;
         const onSuccess = () => {
           if (resets) form.current?.reset();
+          onClose?.();
         };
         mutation.mutate(variables(new FormData(event.currentTarget)), { onSuccess });
       }}
@@ -67,7 +74,11 @@ export function Form<Variables>(props: FormProps<Variables>) {
       <FieldErrors value={errors}>{children}</FieldErrors>
       <FormFailure error={isAboutFields ? null : mutation.error} />
       <div className="buttons">
-        {cancel}
+        {cancel && (
+          <button type="button" className="secondary" onClick={onClose}>
+            {cancel}
+          </button>
+        )}
         <button type="submit" className={appearance} disabled={!canSubmit}>
           {submit}
         </button>
@@ -130,7 +141,8 @@ export function Field({ label, hint, rows, limit, onText, problem, ...input }: F
   );
 }
 
-/** Returns the text of a field. */
-export function textOf(fields: FormData, name: string): string {
-  return String(fields.get(name) ?? '');
+/** Returns the texts of fields, by their names. */
+export function textsOf<Name extends string>(fields: FormData, ...names: Name[]) {
+  const texts = names.map((name) => [name, String(fields.get(name) ?? '')]);
+  return Object.fromEntries(texts) as Record<Name, string>;
 }

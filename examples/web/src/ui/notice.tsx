@@ -1,4 +1,5 @@
 import { useEffect, useSyncExternalStore } from 'react';
+import { explain, isExplained } from '../errors.ts';
 
 const SHOWN_MS = 8_000;
 const listeners = new Set<() => void>();
@@ -8,6 +9,16 @@ let notice = '';
 export function showNotice(text: string): void {
   notice = text;
   for (const listener of listeners) listener();
+}
+
+/** Shows what the service has confirmed. */
+export function showConfirmation({ message }: { message: string }): void {
+  showNotice(message);
+}
+
+/** Shows why a request has failed that has no form. */
+export function showFailure(error: unknown): void {
+  if (isExplained(error)) showNotice(explain(error));
 }
 
 export function Notice() {
