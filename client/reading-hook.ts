@@ -44,14 +44,16 @@ export function useReadPosition(
   const { mutate } = useMutation({
     ...markReadMutation({ client }),
     onMutate: () => forCurrentUser(queryClient),
-    onSuccess: (participation, { path }, ifSameUser) =>
-      ifSameUser(() => changeCached(queryClient, optionsOf(path.space_id), () => participation)),
+    onSuccess: (participation, { path }, ifSameUser) => {
+      const { queryKey } = optionsOf(path.space_id);
+      ifSameUser(() => changeCached(queryClient, { queryKey }, () => participation));
+    },
   });
   const mark = useRef<(message: Message) => boolean>(() => false);
   mark.current = ({ space_id, message_id, created_at }) => {
     // After a sign-out, the cache is empty.
-    const readUntil = queryClient.getQueryData(optionsOf(space_id).queryKey)?.read_until;
-    if (readUntil === undefined || readUntil >= created_at) return false;
+    const participation = queryClient.getQueryData(optionsOf(space_id).queryKey);
+    if (!participation || participation.read_until >= created_at) return false;
     mutate({ path: { space_id }, body: { message_id } });
     return true;
   };
@@ -66,10 +68,13 @@ export function useReadPosition(
     () => !document.hidden,
     () => true,
   );
-  const visible = enabled && isVisible && shown?.space_id === spaceId ? shown : undefined;
+  // What is shown before it is known what has been read counts from then on.
+  const readUntil = visit?.spaceId === spaceId ? visit.readUntil : undefined;
+  const isShown = enabled && isVisible && readUntil !== undefined && shown?.space_id === spaceId;
+  const visible = isShown ? shown : undefined;
   useEffect(() => marker.current?.show(visible), [visible, spaceId]);
   if (!enabled || isError) return null;
-  return visit?.spaceId === spaceId ? visit.readUntil : undefined;
+  return readUntil;
 }
 
 interface ReadMarker {

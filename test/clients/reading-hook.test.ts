@@ -9,12 +9,15 @@ useDocument();
 
 /** The messages that requests have marked as read. */
 let marked: string[];
+/** Whether responses take five seconds. */
+let isSlow: boolean;
 let queryClient: QueryClient;
 const client = createClient(
   createConfig({
     baseUrl: 'http://service.test',
     async fetch(input) {
       const request = input as Request;
+      if (isSlow) await new Promise((resolve) => setTimeout(resolve, 5_000));
       const space_id = request.url.split('/')[5];
       const participation = { ...fixture('getParticipation'), read_until: timeAt(0) };
       if (request.method === 'PUT') {
@@ -29,6 +32,7 @@ const client = createClient(
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
   marked = [];
+  isSlow = false;
   setHidden(false);
   queryClient = new QueryClient();
 });
@@ -75,6 +79,14 @@ test('a message counts as read after it has been shown for a moment', async () =
   expect(queryClient.getQueryData(queryKey)?.read_until).toBe(timeAt(1));
   hook.unmount();
   await vi.advanceTimersByTimeAsync(100);
+  expect(marked).toEqual(['1']);
+});
+
+test('a message that is shown while the read position is loading is marked', async () => {
+  isSlow = true;
+  const hook = await open(messageAt(1));
+  expect(hook.current).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(15_000);
   expect(marked).toEqual(['1']);
 });
 

@@ -34,7 +34,9 @@ export async function findViolations(page: Page, rules?: string[]): Promise<stri
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
   return page.evaluate(async (runOnly) => {
     const { axe } = globalThis as unknown as { axe: typeof import('axe-core') };
-    const { violations } = await axe.run(runOnly ? { runOnly } : {});
+    // Disabled by default, like all rules of WCAG 2.2.
+    const rules = { 'target-size': { enabled: true } };
+    const { violations } = await axe.run(runOnly ? { runOnly } : { rules });
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')} ${failureSummary}`),
     );

@@ -314,6 +314,29 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await disappears(failure);
     });
 
+    test('of a failure in the service with the id of the request, and without an empty list', async () => {
+      await using page = await openSignedIn('#/');
+      const problem = {
+        status: 500,
+        code: 'internal_error',
+        detail: 'Something failed.',
+        errors: [],
+        request_id: '3f0c9a52',
+      };
+      await page.route(/api\/participations/, (route) =>
+        route.fulfill({
+          status: 500,
+          headers: { 'access-control-allow-origin': '*' },
+          contentType: 'application/problem+json',
+          json: problem,
+        }),
+      );
+      await openView(page, '#/your-spaces');
+      await page.reload();
+      await appears(page.getByRole('alert').getByText('Something failed. Request 3f0c9a52.'));
+      expect(await page.getByText(/0 spaces/).count()).toBe(0);
+    });
+
     test('of an ended session by asking to sign in, and keeps the form', async () => {
       await using page = await openSignedIn('#/new-space');
       await page.getByLabel('Title').fill('Kept');
@@ -424,6 +447,30 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await disappears(preview);
     await page.getByRole('button', { name: 'Save avatar' }).click();
     await appears(page.getByText('The avatar must be a JPEG, PNG, WebP or GIF file.'));
+  });
+
+  test('rejects a file that is too large before it is uploaded', async () => {
+    await using page = await openSignedIn('#/profile');
+    const uploads: string[] = [];
+    page.on('request', (request) => {
+      if (/\/picture$/.test(request.url())) uploads.push(request.url());
+    });
+    const [name, mimeType] = ['large.jpg', 'image/jpeg'];
+    const field = page.getByLabel('Avatar');
+    await field.setInputFiles({ name, mimeType, buffer: Buffer.alloc(6 * 1024 * 1024) });
+    await expect.poll(() => describedBy(field)).toContain('The file is larger than 5 MiB.');
+    expect(await page.getByRole('button', { name: 'Save avatar' }).isDisabled()).toBe(true);
+    expect(uploads).toEqual([]);
+  });
+
+  test('keeps an edited bio while another view is shown', async () => {
+    await using page = await openSignedIn('#/profile');
+    await page.getByLabel('Bio').fill('Not saved yet');
+    await page.getByRole('link', { name: 'Your spaces', exact: false }).first().click();
+    await appears(page.getByRole('heading', { level: 1, name: 'Your spaces' }));
+    await page.goBack();
+    await appears(page.getByLabel('Bio'));
+    expect(await page.getByLabel('Bio').inputValue()).toBe('Not saved yet');
   });
 
   test('shows dialogs in the middle of the window', async () => {
@@ -750,6 +797,13 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await sent.hover();
       await confirm(sent.getByRole('button', { name: 'Delete message' }), 'Delete');
       await disappears(messageOf(other, 'Written meanwhile'));
+      // Keyboards and screen readers stay in the conversation.
+      const focused = () =>
+        page.evaluate(() => document.activeElement?.closest('section')?.ariaLabel);
+      await expect.poll(focused).toBe('Messages');
+      await confirm(other.getByRole('button', { name: 'Leave space' }), 'Leave');
+      await appears(other.getByRole('button', { name: 'Join space' }));
+      expect(await other.evaluate(() => document.activeElement?.tagName)).not.toBe('BODY');
     });
 
     test('marks messages as read at intervals, and when the reader leaves', async () => {
@@ -894,8 +948,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       const lists = requests.filter((request) => request === 'GET /api/messages');
       expect(lists).toEqual([]);
       expect(requests.filter((request) => request === 'POST /api/messages')).toHaveLength(3);
-      // The counts of unread messages and words, at most once for each message.
-      expect(requests.length).toBeLessThanOrEqual(3 * 4);
+      // Besides it, the counts of unread messages and words.
+      expect(requests.length).toBeLessThanOrEqual(3 * 6);
     });
 
     test('live in eight tabs of a browser, which opens six connections to the service', async () => {

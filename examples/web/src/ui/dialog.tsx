@@ -1,4 +1,5 @@
 import { type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
+import { createPortal } from 'react-dom';
 
 interface DialogProps {
   title: string;
@@ -7,7 +8,7 @@ interface DialogProps {
   children: ReactNode;
 }
 
-/** A modal dialog. While it is shown, the browser keeps the focus in it; Escape closes it. */
+/** A modal dialog. While it is shown, the browser keeps the focus in it; Escape closes it. Shown even if its button is not. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -17,7 +18,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     // Returns the focus to where it was. This needs the dialog to be still in the page.
     return () => element?.close();
   }, []);
-  return (
+  return createPortal(
     <dialog
       ref={dialog}
       aria-labelledby={id}
@@ -26,7 +27,8 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     >
       <h2 id={id}>{title}</h2>
       {children}
-    </dialog>
+    </dialog>,
+    document.body,
   );
 }
 
