@@ -106,7 +106,7 @@ test('The client does not depend on Node.js', () => {
 // So that a copy of its folder works without the repository.
 test('The example web page uses only published packages', () => {
   const packages =
-    /^(react|react-dom\/client|@tanstack\/react-query|space-service(\/tanstack-react-query)?)$/;
+    /^(react|react-dom(\/client)?|@tanstack\/react-query|space-service(\/tanstack-react-query)?)$/;
   const others = sourcesIn('examples/web/src').flatMap(({ imports }) =>
     imports.filter((each) => !each.startsWith('examples/web/src/') && !packages.test(each)),
   );
