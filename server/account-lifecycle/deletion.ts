@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { findAccount } from '../accounts/account.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
@@ -9,7 +10,7 @@ import { transact } from '../database/transaction.ts';
 import { deleteMails } from '../mail/outbox.ts';
 import { writerOf } from '../search/writer-of.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
-import { eraseBatch } from './erasure.ts';
+import { eraseBatch, eraseDeletedRows } from './erasure.ts';
 
 /** Deletes the caller's account on another thread, because the transaction for a large account takes a long time. */
 export async function deleteAccount(engine: Engine, { userPk, sessionPk }: Caller): Promise<void> {
@@ -57,6 +58,25 @@ export async function deleteSuspendedAccount(
   });
 }
 
+/**
+ * Deletes accounts again that a restored backup has brought back, with all their rows.
+ * @param hashes see `Engine.requestPurge`
+ * @returns the number of accounts
+ */
+export async function eraseAccounts(engine: Engine, hashes: Set<string>): Promise<number> {
+  const users = await engine.db.selectFrom('users').select(['pk', 'user_id']).execute();
+  const erased = users.filter(({ user_id }) => hashes.has(hashOf(user_id)));
+  for (const { pk } of erased) {
+    await transact(engine, (trx) => eraseAccountRows(engine, trx, pk, MAX_FIRST_ERASURE_MS));
+  }
+  while (!(await eraseDeletedRows(engine)));
+  return erased.length;
+}
+
+function hashOf(userId: string): string {
+  return createHash('sha256').update(userId).digest('hex');
+}
+
 /** Removes a user from every response, and deletes rows for up to `maxMs`. */
 async function eraseAccountRows(
   engine: Engine,
@@ -66,9 +86,9 @@ async function eraseAccountRows(
 ): Promise<void> {
   await hideSpaces(engine, trx, 'creator_pk', userPk);
   await endParticipations(engine, trx, userPk);
-  await hideUser(trx, userPk);
+  const userId = await hideUser(trx, userPk);
   // Maintenance waits until no rows are left to erase.
-  await engine.requestPurge(trx);
+  await engine.requestPurge(trx, hashOf(userId));
   await repeatUntil(performance.now() + maxMs, () => eraseBatch(engine, trx));
 }
 
@@ -99,11 +119,11 @@ const ERASED_USER: PersonalColumns = {
   avatar: null,
 };
 
-/** Ends the sessions of a user, and overwrites everything that identifies the account. */
-async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<void> {
-  const { avatar } = await trx
+/** Ends the sessions of a user, and overwrites everything that identifies the account. Returns its id. */
+async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<string> {
+  const { avatar, user_id } = await trx
     .selectFrom('users')
-    .select('avatar')
+    .select(['avatar', 'user_id'])
     .where('pk', '=', userPk)
     .executeTakeFirstOrThrow();
   if (avatar !== null) await discardAvatar(trx, avatar);
@@ -113,4 +133,5 @@ async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<void>
   await deleteMails(trx, userPk);
   await trx.updateTable('users').set(ERASED_USER).where('pk', '=', userPk).execute();
   await trx.insertInto('erased_users').values({ user_pk: userPk }).execute();
+  return user_id;
 }

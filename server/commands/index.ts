@@ -44,6 +44,13 @@ export const commands = {
     details: 'Avatars are separate files: copy DATA_DIR/avatars or the bucket, too.',
     load: async () => (await import('./backup.ts')).backUp,
   },
+  restore: {
+    positionals: 'BACKUP',
+    summary: 'Replaces the database in DATA_DIR by a backup, while no server runs.',
+    details:
+      'It checks the backup, deletes accounts again that were deleted since then, and copies the folder avatars next to BACKUP, if there is one.',
+    load: async () => (await import('./restore.ts')).restore,
+  },
   migrate: {
     positionals: '',
     flags: { 'dry-run': 'Only lists the missing migrations.' },

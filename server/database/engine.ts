@@ -14,8 +14,9 @@ export interface Engine {
   /**
    * Requests that maintenance overwrites the bytes of deleted rows, if this kind of database supports it. Called in the
    * transaction that deletes an account.
+   * @param userIdHash of a deleted account, which a restored backup must not bring back
    */
-  requestPurge(trx: DatabaseTransaction): Promise<void>;
+  requestPurge(trx: DatabaseTransaction, userIdHash?: string): Promise<void>;
   /**
    * If there are no spaces, drops indexes that an import does not need, because building them at its end is many times
    * as fast as adding rows to them. Not on a database server, where readers would wait.

@@ -94,6 +94,18 @@ export interface DatabaseKind {
    */
   copy(location: Location, target: string): Promise<void>;
   /**
+   * Replaces the database by a copy of a backup. No service may run.
+   * @param prepare called with the migrated copy, and the hashes of the ids of deleted accounts
+   * @returns the folder with the replaced database; undefined if there was none
+   * @throws OperatorError if the backup is missing, damaged or of a newer version, if a service runs, or on a PostgreSQL
+   *   server
+   */
+  restore(
+    location: Location,
+    backup: string,
+    prepare: (engine: Engine, erased: Set<string>) => Promise<void>,
+  ): Promise<string | undefined>;
+  /**
    * Rewrites the database, so that its files contain no deleted content. Writers wait until it is done.
    * @throws OperatorError if the database is missing, cannot be rewritten or is on a PostgreSQL server
    */

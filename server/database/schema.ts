@@ -254,6 +254,8 @@ interface DiscardedAvatars {
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;
+  /** Of a deleted account, until it is in the journal. The copy of the search index lacks this column. */
+  user_id_hash: Generated<string | null>;
 }
 
 /** Deleted accounts whose rows are still being erased. See `erased-rows.ts`. */

@@ -29,6 +29,10 @@ export const postgresql: DatabaseKind = {
     throw new OperatorError('DATABASE_URL is set. Use pg_dump to back up the database.');
   },
 
+  async restore() {
+    throw new OperatorError('DATABASE_URL is set. Use pg_restore to restore the database.');
+  },
+
   async compact() {
     throw new OperatorError(
       'DATABASE_URL is set. PostgreSQL reuses the space of deleted rows itself. To make the files smaller, run VACUUM FULL.',

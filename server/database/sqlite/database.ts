@@ -11,6 +11,7 @@ import { acquireFileLock } from './file-lock.ts';
 import { databaseFile, lockFile, rateLimitsFile } from './location.ts';
 import { readAppliedMigrations, readMissingMigrations } from './migrate.ts';
 import { openSqliteRateLimitStore } from './rate-limit-store.ts';
+import { restoreFile } from './restore.ts';
 
 /** Long enough for two processes that start at the same time. */
 const LOCK_TIMEOUT_MS = 1_000;
@@ -52,6 +53,13 @@ export const sqlite: DatabaseKind = {
       );
     }
     await copyFile(file, target);
+  },
+
+  async restore(location, backup, prepare) {
+    if (!existsSync(backup)) throw new OperatorError(`${backup} does not exist.`);
+    await createDataFolder(location.dataDir);
+    using _ = await lockFolder(location, {});
+    return await restoreFile(databaseFile(location), backup, prepare);
   },
 
   async compact(location) {

@@ -122,10 +122,13 @@ export function createEngine(
   return {
     ...index,
     searchIndex,
-    async requestPurge(trx) {
+    async requestPurge(trx, userIdHash) {
       await trx
         .insertInto('pending_purges')
-        .values({ requested_at: new Date().toISOString() })
+        .values({
+          requested_at: new Date().toISOString(),
+          ...(userIdHash !== undefined && { user_id_hash: userIdHash }),
+        })
         .execute();
     },
     nextEventMs,

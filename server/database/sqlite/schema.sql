@@ -132,7 +132,7 @@ CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE re
 CREATE TABLE pending_purges (
   id INTEGER PRIMARY KEY,
   requested_at TEXT NOT NULL
-) STRICT;
+, user_id_hash TEXT) STRICT;
 
 CREATE TABLE public_spaces (
   key INTEGER PRIMARY KEY,

@@ -20,14 +20,23 @@ export class SqliteMaintenance implements Maintenance {
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;
   readonly #tasks: MaintenanceTasks;
+  readonly #recordErasures: () => Promise<void>;
   readonly #dictionaryRefresh: DictionaryRefresh;
   /** The last data version for which all work is done. */
   #handledVersion: number | undefined;
 
-  constructor(db: Database, file: string, stopping: AbortSignal, tasks: MaintenanceTasks) {
+  /** @param recordErasures see `erasure-journal.ts`; not for a copy of the search index */
+  constructor(
+    db: Database,
+    file: string,
+    stopping: AbortSignal,
+    tasks: MaintenanceTasks,
+    recordErasures = async () => {},
+  ) {
     this.#db = db;
     this.#stopping = stopping;
     this.#tasks = tasks;
+    this.#recordErasures = recordErasures;
     this.#dictionaryRefresh = new DictionaryRefresh(tasks.refreshDictionary);
     this.#purger = new Purger(db, file, tasks.refreshDictionary, stopping);
   }
@@ -52,6 +61,8 @@ export class SqliteMaintenance implements Maintenance {
       .orderBy('id', 'desc')
       .limit(1)
       .executeTakeFirst();
+    // Before the purge, which deletes the requests.
+    await this.#recordErasures();
     while (!this.#stopping.aborted && (await this.#tasks.fillIndex?.())) {
       await mergeWordIndex(this.#db, this.#stopping);
       await checkpointWal(this.#db);

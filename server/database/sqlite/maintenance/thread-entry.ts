@@ -3,6 +3,7 @@ import { DamageWatch } from '../check.ts';
 import { isMarkedAsDamaged } from '../damage.ts';
 import { connect } from '../dialect.ts';
 import { createEngine } from '../engine.ts';
+import { recordErasures } from '../erasure-journal.ts';
 import { busyError, isDamage } from '../errors.ts';
 import { startMeter } from '../waiting.ts';
 import { SqliteMaintenance } from './maintenance.ts';
@@ -20,7 +21,9 @@ const db = connect(file, startMeter(watch.report), stopSignal);
 await runThread({
   engine: createEngine(db),
   createMaintenance(tasks, stopping) {
-    const maintenance = new SqliteMaintenance(db, file, stopping, tasks);
+    const maintenance = new SqliteMaintenance(db, file, stopping, tasks, () =>
+      recordErasures(db, file),
+    );
     // The damaged file may have been replaced.
     let nextCheckAt = performance.now() + (isMarkedAsDamaged(file) ? 0 : FIRST_CHECK_MS);
     return {
