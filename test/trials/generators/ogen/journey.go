@@ -226,7 +226,7 @@ func main() {
 	expect(len(conflict.Errors) == 1 && conflict.Errors[0].Pointer.Value == "/username", "problem", conflict)
 	username := "author." + run
 	renaming := api.UsernameChange{Username: api.Username(username)}
-	renamed := as[*api.ChangePasswordOKHeaders](author.ChangeUsername(ctx, &renaming)).Response
+	renamed := as[*api.RequestPasswordResetAcceptedHeaders](author.ChangeUsername(ctx, &renaming)).Response
 	expect(strings.Contains(renamed.Message, username), "confirmation", renamed)
 	bio := "Пеку по воскресеньям.\nСпорю о запятых."
 	as[*api.ConfirmationHeaders](author.ChangeBio(ctx, &api.BioChange{Bio: bio}))
@@ -255,7 +255,7 @@ func main() {
 	refused := as[*api.LoginForbiddenHeaders](author.ChangePassword(ctx, &wrong))
 	expectProblem(refused.Response, 403, "current_password_incorrect")
 	right := api.PasswordChange{CurrentPassword: password, NewPassword: newPassword}
-	as[*api.ChangePasswordOKHeaders](author.ChangePassword(ctx, &right))
+	as[*api.RequestPasswordResetAcceptedHeaders](author.ChangePassword(ctx, &right))
 	oldCredentials := api.Credentials{Email: registration("author").Email, Password: password}
 	loggedIn := as[*api.LoginUnauthorizedHeaders](anyone.Login(ctx, &oldCredentials))
 	expectProblem(loggedIn.Response, 401, "credentials_incorrect")
@@ -268,7 +268,7 @@ func main() {
 	reset := as[*api.ProblemHeaders](
 		anyone.ResetPassword(ctx, &api.PasswordReset{Token: "unknown", NewPassword: newPassword}))
 	expectProblem(reset.Response, 400, "invalid_token")
-	verified := as[*api.ProblemHeaders](anyone.VerifyEmail(ctx, &api.EmailVerification{Token: "unknown"}))
+	verified := as[*api.VerifyEmailBadRequest](anyone.VerifyEmail(ctx, &api.EmailVerification{Token: "unknown"}))
 	expectProblem(verified.Response, 400, "invalid_token")
 
 	// Delete the accounts.
