@@ -9,10 +9,22 @@ export type Deliver = (message: MailMessage) => Promise<unknown>;
 /** Maximum times to connect, until the greeting, and without a response. Together shorter than a lease. */
 const TIMEOUTS_MS = { connectionTimeout: 30_000, greetingTimeout: 30_000, socketTimeout: 60_000 };
 
+/** Messages of OpenSSL and nodemailer that do not say what is wrong, and better ones. */
+const EXPLANATIONS = [
+  [
+    /wrong version number/,
+    'The mail server does not begin with TLS at this port. Use smtp: or another port in MAIL_URL.',
+  ],
+  [
+    /Greeting never received/,
+    'The mail server sends no greeting at this port. If it begins with TLS, use smtps: in MAIL_URL.',
+  ],
+] as const;
+
 /**
  * Returns a function that sends messages through an SMTP server, each over a connection of its own. It resolves to what
- * the server has answered. `smtp:` uses STARTTLS,
- * and requires it unless the server is on this machine or the URL ends with `?ignoreTLS=true`.
+ * the server has answered. `smtp:` uses STARTTLS, and requires it unless the server is on this machine or the URL ends
+ * with `?ignoreTLS=true`.
  */
 export function deliverThrough(mailUrl: string): (message: MailMessage) => Promise<string> {
   const { protocol, hostname, searchParams } = new URL(mailUrl);
@@ -22,7 +34,15 @@ export function deliverThrough(mailUrl: string): (message: MailMessage) => Promi
       protocol === 'smtp:' && !isLoopback(hostname) && searchParams.get('ignoreTLS') !== 'true',
     ...TIMEOUTS_MS,
   });
-  return async (message) => (await transport.sendMail(message)).response ?? '';
+  return async (message) => {
+    try {
+      return (await transport.sendMail(message)).response ?? '';
+    } catch (error) {
+      const explanation = EXPLANATIONS.find(([pattern]) => pattern.test((error as Error).message));
+      if (explanation) (error as Error).message = explanation[1];
+      throw error;
+    }
+  };
 }
 
 function isLoopback(hostname: string): boolean {

@@ -1,3 +1,4 @@
+import type { SMTPServerOptions } from 'smtp-server';
 import { expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { dataSettings, startApp } from '../support/app.ts';
@@ -39,6 +40,18 @@ test.each<Record<string, string>>([
   expect(code).toBe(1);
   expect(stderr).toMatch(/^(MAIL_URL|MAIL_FROM|WEB_URL)=\S* is invalid: must be/);
   expect(stderr).not.toContain('secret');
+});
+
+test('send-test-mail says if MAIL_URL has the wrong scheme', async () => {
+  const run = async (scheme: string, options: SMTPServerOptions, query = '') => {
+    await using mailServer = await startMailServer(options);
+    const MAIL_URL = `${mailServer.settings.MAIL_URL?.replace('smtp:', scheme)}${query}`;
+    const settings = { ...mailServer.settings, MAIL_URL };
+    return (await runCommand('send-test-mail', ['ann@example.com'], settings)).stderr;
+  };
+  expect(await run('smtps:', {})).toContain('does not begin with TLS');
+  const withTls = { secure: true, logger: false };
+  expect(await run('smtp:', withTls, '?greetingTimeout=300')).toContain('use smtps:');
 });
 
 test('set-password and set-email send notices', async () => {
