@@ -234,10 +234,14 @@ export async function deleteMails(trx: DatabaseTransaction, userPk: number): Pro
   await trx.deleteFrom('mails').where('user_pk', '=', userPk).execute();
 }
 
-/** Returns the number of mails that wait, and the age of the oldest one in seconds, 0 if there is none. */
-export async function measureOutbox({
-  db,
-}: Pick<Engine, 'db'>): Promise<{ waiting: number; oldestSeconds: number }> {
+/** The mail that waits. */
+export interface OutboxState {
+  waiting: number;
+  /** Age of the oldest mail, 0 if there is none. */
+  oldestSeconds: number;
+}
+
+export async function measureOutbox({ db }: Pick<Engine, 'db'>): Promise<OutboxState> {
   const { waiting, oldest } = await db
     .selectFrom('mails')
     .select(({ fn }) => [

@@ -3,7 +3,7 @@ import { countWaitingPasswords } from '../auth/password-hashing.ts';
 import { countWaitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { measureOutbox } from '../mail/outbox.ts';
+import { measureOutbox, type OutboxState } from '../mail/outbox.ts';
 import { type OutageLog, RESOURCES } from '../system/outage-log.ts';
 
 /** The metrics of this process. */
@@ -125,28 +125,27 @@ function collectPendingSpaces(
 
 /** While the database is unavailable, they keep their last values. */
 function collectOutbox(registry: Registry, engine: Pick<Engine, 'db' | 'isUnavailable'>): void {
-  const oldest = new Gauge({
-    name: 'mail_oldest_seconds',
-    help: 'Age of the oldest mail that waits to be sent, 0 if none does',
-    registers: [registry],
-    // All processes read the same outbox.
-    aggregator: 'max',
-  });
-  new Gauge({
-    name: 'mail_waiting',
-    help: 'Number of mails that wait to be sent',
-    registers: [registry],
-    aggregator: 'max',
-    async collect() {
-      try {
-        const { waiting, oldestSeconds } = await measureOutbox(engine);
-        this.set(waiting);
-        oldest.set(oldestSeconds);
-      } catch (error) {
-        if (!engine.isUnavailable(error)) throw error;
-      }
-    },
-  });
+  const collect = (name: string, help: string, read: (outbox: OutboxState) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      // All processes read the same outbox.
+      aggregator: 'max',
+      async collect() {
+        try {
+          this.set(read(await measureOutbox(engine)));
+        } catch (error) {
+          if (!engine.isUnavailable(error)) throw error;
+        }
+      },
+    });
+  collect('mail_waiting', 'Number of mails that wait to be sent', ({ waiting }) => waiting);
+  collect(
+    'mail_oldest_seconds',
+    'Age of the oldest mail that waits to be sent, 0 if none does',
+    ({ oldestSeconds }) => oldestSeconds,
+  );
 }
 
 function collectOutages(

@@ -75,10 +75,13 @@ test('set-password and set-email send notices', async () => {
 
 test('metrics count mail that waits and that has been sent', async () => {
   let isRefusing = true;
+  let attempts = 0;
   await using mailServer = await startMailServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
-    onRcptTo: (_address, _session, callback) =>
-      callback(isRefusing ? Object.assign(new Error('Later'), { responseCode: 450 }) : null),
+    onRcptTo(_address, _session, callback) {
+      attempts += 1;
+      callback(isRefusing ? Object.assign(new Error('Later'), { responseCode: 450 }) : null);
+    },
   });
   await using app = await startApp({ ...mailServer.settings, METRICS_TOKEN: 'metrics' });
   const read = async () => {
@@ -86,13 +89,14 @@ test('metrics count mail that waits and that has been sent', async () => {
     return parseMetrics(await (await fetch(`${app.url}/metrics`, { headers })).text());
   };
   await app.register('ann');
-  await waitUntil(
-    'an attempt fails',
-    async () => (await read())('mail_attempts_total{result="postponed"}') === 1,
-  );
+  await waitUntil('an attempt begins', () => attempts === 1);
   const waiting = await read();
   expect(waiting('mail_waiting')).toBe(1);
   expect(waiting('mail_oldest_seconds')).toBeGreaterThan(0);
+  await waitUntil(
+    'the attempt fails',
+    async () => (await read())('mail_attempts_total{result="postponed"}') === 1,
+  );
   isRefusing = false;
   await app.register('ben');
   await mailServer.receive('ben@example.com');
