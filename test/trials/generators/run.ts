@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArguments } from '../../support/arguments.ts';
 import { avatarFile } from '../../support/avatar.ts';
@@ -43,7 +44,9 @@ await mkdir(cacheFolder, { recursive: true });
 const avatar = join(cacheFolder, 'avatar.png');
 await writeFile(avatar, (await avatarFile()).stream());
 await using mailServer = await startMailServer();
-await using server = await startSeededServer(join(cacheFolder, 'server'), mailServer.settings);
+// Its own folder, because several runs can go on at the same time.
+await using folder = await mkdtempDisposable(join(tmpdir(), 'space-service-clients-'));
+await using server = await startSeededServer(folder.path, mailServer.settings);
 await using proxy = await startExtendingProxy(server.url);
 
 for (const [name, generator] of Object.entries(generators)) {

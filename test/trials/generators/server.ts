@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hashPassword } from '../../../server/auth/password-hashing.ts';
 import { completeCommand } from '../../support/commands.ts';
@@ -16,15 +15,13 @@ const MAX_WORDS_PER_MESSAGE = 1_000;
 
 /**
  * Starts a server with the account that every journey reads, whose statistics exceed the integers of a `float`.
- * @param folder   of the data; recreated
+ * @param folder   of the data
  * @param settings of the server, besides the folder
  */
 export async function startSeededServer(
   folder: string,
   settings: Record<string, string>,
 ): Promise<Server> {
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
   const records = join(folder, 'records.ndjson');
   await writeRecords(records);
   const dataDir = join(folder, 'data');
