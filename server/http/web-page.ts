@@ -6,8 +6,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 
 /** A space fills the window. */
-const STYLE = 'body > footer { padding: 1rem } #root:has(.space) ~ footer { display: none }';
-const FOOTER = `<style>${STYLE}</style><footer class="narrow"><a href="/demo-mails">Mail of the demo</a></footer>`;
+const STYLE =
+  'body > footer { padding: 1rem; text-align: center } #root:has(.space) ~ footer { display: none }';
+const FOOTER = `<style>${STYLE}</style><footer><a href="/demo-mails">Mail of the demo</a></footer>`;
 
 /** Serves the built web page of a demo at `/`, with a link to its mail. The page calls the API at its own origin. */
 export async function serveWebPage(
