@@ -98,6 +98,12 @@ const textsIn = (list: InfiniteData<MessagePage> | undefined) =>
 test('useLiveMessages pauses while the session has expired, and continues with the new token', async () => {
   const conversation = render(useMessages, space.space_id);
   await eventually(() => expect(conversation.current.texts).toEqual([]));
+  // The space is public, but without a token, its follower would be another reader.
+  const anonymous: string[] = [];
+  service.respond = ({ url, headers }) => {
+    if (url.includes('wait=') && !headers.has('Authorization')) anonymous.push(url);
+    return undefined;
+  };
   await api.logout({ client: ada.client, throwOnError: true });
   await eventually(() => expect(session.status()).toBe('expired'));
   await eventually(() => expect(onUnauthenticated).toHaveBeenCalled());
@@ -107,18 +113,39 @@ test('useLiveMessages pauses while the session has expired, and continues with t
   await eventually(() => expect(conversation.current.texts).toEqual(['Meanwhile']));
   await sendMessage(grace, space, 'Afterwards');
   await eventually(() => expect(conversation.current.texts).toEqual(['Afterwards', 'Meanwhile']));
+  expect(anonymous).toEqual([]);
+});
+
+test('useLiveMessages continues with another token of the same user', async () => {
+  const conversation = render(useMessages, space.space_id);
+  await eventually(() => expect(conversation.current.texts).toEqual([]));
+  await signInAgain();
+  await api.logout({ client: ada.client, throwOnError: true });
+  await sendMessage(grace, space, 'Afterwards');
+  await eventually(() => expect(conversation.current.texts).toEqual(['Afterwards']));
+  expect(conversation.current.lost).toBeNull();
 });
 
 test('useLiveMessages follows the next space, whose messages are placeholders at first', async () => {
+  // Its list is still shown next to that of the next space.
+  render(useMessages, space.space_id);
   const conversation = render(useMessages, space.space_id);
   await sendMessage(grace, space, 'First space');
   await eventually(() => expect(conversation.current.texts).toEqual(['First space']));
   const next = await createSpace(ada);
+  const statuses = new Set<number>();
+  service.respond = async (request) => {
+    const response = await fetch(request);
+    statuses.add(response.status);
+    return response;
+  };
   conversation.render(next.space_id);
   expect(conversation.current.texts).toEqual(['First space']);
   await eventually(() => expect(conversation.current.texts).toEqual([]));
   await sendMessage(ada, next, 'Second space');
   await eventually(() => expect(conversation.current.texts).toEqual(['Second space']));
+  // The position is not that of another list.
+  expect([...statuses]).toEqual([200]);
 });
 
 test('useLiveMessages loads the messages again after an invalid position, and follows from there', async () => {
@@ -128,22 +155,41 @@ test('useLiveMessages loads the messages again after an invalid position, and fo
     isOutdated = false;
     return fetch(request.url.replace(/after=[\w-]+/, 'after=old'), request);
   };
-  const conversation = render(useMessages, space.space_id);
+  const { space_id } = space;
+  const query = { space_id };
+  const { data } = await api.listMessages({ client: ada.client, query, throwOnError: true });
+  const conversation = render(() => {
+    const list = useInfiniteQuery({
+      ...listMessagesInfiniteOptions({ client, query }),
+      // As from a server that renders the page. It is never without data.
+      initialData: { pages: [data], pageParams: [undefined as unknown as string] },
+    });
+    useLiveMessages(space_id, { client });
+    return textsIn(list.data);
+  }, undefined);
   await eventually(() => expect(isOutdated).toBe(false));
   await sendMessage(grace, space, 'Before');
-  await eventually(() => expect(conversation.current.texts).toEqual(['Before']));
+  await eventually(() => expect(conversation.current).toEqual(['Before']));
   await sendMessage(grace, space, 'After');
-  await eventually(() => expect(conversation.current.texts).toEqual(['After', 'Before']));
+  await eventually(() => expect(conversation.current).toEqual(['After', 'Before']));
 });
 
 test('useUnsentMessages keeps messages while the session has expired, and nothing after they are sent', async () => {
   const conversation = render(useMessages, space.space_id);
   await eventually(() => expect(conversation.current.texts).toEqual([]));
   await api.logout({ client: ada.client, throwOnError: true });
+  let attempts = 0;
+  service.respond = ({ method }) => {
+    if (method === 'POST') attempts += 1;
+    return undefined;
+  };
   conversation.current.send('One');
   conversation.current.send('Two');
   const waiting = () => conversation.current.unsent.map(({ waitsFor }) => waitsFor?.code);
   await eventually(() => expect(waiting()).toEqual(['unauthenticated', 'unauthenticated']));
+  // Longer than the pause before a repetition.
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  expect(attempts).toBe(1);
   await signInAgain();
   await eventually(() => expect(conversation.current.texts).toEqual(['Two', 'One']));
   await eventually(() => expect(queryClient.getMutationCache().getAll()).toEqual([]));
