@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { Command } from '../command-line/command.ts';
 import { readConfig } from '../config.ts';
-import { openLog } from '../process/log.ts';
+import { logProcessEvents, openLog } from '../process/log.ts';
 import { explainInsecureVersion } from '../process/node-version.js';
 import { serve } from '../process/serve.ts';
 import { sendHeartbeats, superviseWorkers } from '../process/workers.ts';
@@ -10,6 +10,7 @@ import { sendHeartbeats, superviseWorkers } from '../process/workers.ts';
 export const start: Command = async (_, { environment, console }) => {
   const config = readConfig(environment);
   const log = openLog(config);
+  logProcessEvents(log);
   if (cluster.isWorker) {
     await serve(config, log, { runsMaintenance: false });
     sendHeartbeats();

@@ -7,6 +7,9 @@ import { describeDatabase } from '../database/open.ts';
 /** Maximum size of the lines that wait to be written. Further lines are dropped and counted. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 
+/** How long a process that ends waits for its last line to be written. */
+const LAST_LINE_TIMEOUT_MS = 1_000;
+
 /**
  * Opens the log: one JSON object per line on standard output, without secrets. If a line cannot be written, for example
  * on a full disk, it is written with a later one.
@@ -37,6 +40,21 @@ export function openLog({ logLevel }: Pick<Config, 'logLevel'>): Logger {
     dropped = 0;
   });
   return log;
+}
+
+/**
+ * Logs warnings of this process and its threads, and an error that ends it. Otherwise, Node.js would print them as plain
+ * text of several lines.
+ */
+export function logProcessEvents(log: Logger): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => log.warn({ name }, message));
+  process.on('uncaughtException', (err) => {
+    log.fatal({ err }, 'the process ends because of an unexpected error');
+    // The log may be blocked.
+    setTimeout(() => process.exit(1), LAST_LINE_TIMEOUT_MS);
+    log.flush(() => process.exit(1));
+  });
 }
 
 /** Logs the version and the data folder. An unexpected `database: new` reveals a mistyped DATA_DIR. */

@@ -5,6 +5,7 @@ import { buildApp, type DemoOptions } from '../app.ts';
 import type { Config } from '../config.ts';
 import { type Context, openContext } from '../context.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
+import { watchDescriptors } from './descriptors.ts';
 import { logStart } from './log.ts';
 import { explainListenError } from './port.ts';
 import { stopOnSignal } from './signals.ts';
@@ -53,6 +54,7 @@ export async function serve(
   }
 
   if (runsMaintenance) keepWatchdogQuiet(config);
+  watchDescriptors(log);
   stopOnSignal(async (signal) => {
     if (runsMaintenance) log.info({ signal }, 'stopping');
     stopDeadline.start(config);

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { SqliteMaintenance } from '../../server/database/sqlite/maintenance/main
 import { readSnapshot, transact } from '../../server/database/transaction.ts';
 import { DomainError } from '../../server/errors.ts';
 import { tasksModule } from '../../server/tasks.ts';
+import { withDatabase } from '../support/integrity.ts';
 import { spaceRow } from './spaces.ts';
 import { insertSession, insertUser, usernames, userRow } from './users.ts';
 
@@ -40,6 +42,24 @@ describe('Maintenance', () => {
     };
     await expect.poll(checkpointedPages).toBeGreaterThan(1_000);
     sqlite.close();
+  });
+
+  test('the write-ahead log does not keep the size of its largest transaction', async () => {
+    await using engine = await openDatabase({ dataDir }, { runsMaintenance: false });
+    const bio = 'x'.repeat(400_000);
+    await transact(engine, async (trx) => {
+      for (let i = 0; i < 40; i += 1) {
+        await trx
+          .insertInto('users')
+          .values({ ...userRow(`u${i}`), bio })
+          .execute();
+      }
+    });
+    const walBytes = () => statSync(`${file}-wal`).size;
+    expect(walBytes()).toBeGreaterThan(12_000_000);
+    withDatabase(file, (sqlite) => sqlite.pragma('wal_checkpoint(PASSIVE)'));
+    await insertUser(engine.db, 'later');
+    expect(walBytes()).toBeLessThan(10_000_000);
   });
 
   test('merges the segments of the word index after many small writes', async () => {

@@ -6,6 +6,7 @@ import type {
   TaskResponse,
   ThreadRequest,
   ThreadSettings,
+  ThreadWarning,
 } from './thread-messages.ts';
 
 /** A thread that exits within this time after its start is restarted after a delay. Longer than a slow start takes. */
@@ -100,7 +101,10 @@ export class MaintenanceThread {
     const worker = new Worker(this.#entry, { workerData: this.#settings });
     this.#hasEnded = false;
     let failure: Error | undefined;
-    worker.on('message', (response: TaskResponse) => this.#settleTask(response));
+    worker.on('message', (message: TaskResponse | ThreadWarning) => {
+      if ('warning' in message) process.emitWarning(message.warning);
+      else this.#settleTask(message);
+    });
     worker.on('error', (error: Error) => {
       this.#hasEnded = true;
       failure = error;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Engine, IndexEngine, Indexer, Tasks } from '../engine.ts';
 import { TaskRunner } from './task-runner.ts';
-import type { ThreadRequest, ThreadSettings } from './thread-messages.ts';
+import type { ThreadRequest, ThreadSettings, ThreadWarning } from './thread-messages.ts';
 
 /** Time between two rounds of maintenance. */
 const MAINTENANCE_INTERVAL_MS = 250;
@@ -55,6 +55,11 @@ export async function runThread(work: ThreadWork): Promise<void> {
     else taskRunner.enqueue(request);
   };
   port.on('message', receive);
+  // Otherwise, Node.js would print them as plain text.
+  process.removeAllListeners('warning');
+  process.on('warning', ({ message: warning }) =>
+    port.postMessage({ warning } satisfies ThreadWarning),
+  );
 
   const maintenanceTasks = {
     refreshDictionary: async (index = engine) => (await tasks.refreshDictionary?.(index)) ?? true,

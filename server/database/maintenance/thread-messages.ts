@@ -27,3 +27,8 @@ export interface TaskResponse {
   /** Omitted if the task succeeded. */
   error?: SerializedError;
 }
+
+/** A warning of the thread, for the log of the process. */
+export interface ThreadWarning {
+  warning: string;
+}

@@ -15,6 +15,9 @@ const CACHE_KIB = 8_192;
  */
 const AUTOCHECKPOINT_PAGES = 10_000;
 
+/** After a checkpoint of a larger log, such as that of an import, the next write truncates it to this size. */
+const MAX_WAL_BYTES = 8 * 2 ** 20;
+
 /** Runs `work` on a file with SQLite's own settings, so that opening the file does not change it. */
 export function withPlainConnection<T>(file: string, work: (sqlite: Sqlite.Database) => T): T {
   const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
@@ -48,6 +51,7 @@ export function openFile(file: string, temporaryFiles = false): Sqlite.Database 
   sqlite.pragma(`cache_size = -${CACHE_KIB}`);
   sqlite.pragma(`temp_store = ${temporaryFiles ? 'FILE' : 'MEMORY'}`);
   sqlite.pragma(`wal_autocheckpoint = ${AUTOCHECKPOINT_PAGES}`);
+  sqlite.pragma(`journal_size_limit = ${MAX_WAL_BYTES}`);
   // Last, because creating the file and changing its journal mode still need the timeout.
   sqlite.pragma('busy_timeout = 0');
   // From now on, the caller closes it.
