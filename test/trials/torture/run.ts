@@ -20,6 +20,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   repetitions: async () => (await import('./repetitions.ts')).repetitions,
   power: async () => (await import('./power.ts')).power,
   'power-failures': async () => (await import('./power-failures.ts')).powerFailures,
+  damage: async () => (await import('./damage.ts')).damage,
   disk: async () => (await import('./disk.ts')).disk,
   backup: async () => (await import('./backup.ts')).backup,
   'long-run': async () => (await import('./long-run.ts')).longRun,
