@@ -16,7 +16,7 @@ const MESSAGE = 'Does anybody know how long the second proof takes in a cold kit
 const PASSWORD = 'bench bench bench';
 const SETTINGS = { ...NO_QUOTAS, RATE_LIMITS: 'off' };
 /** In seconds. */
-const [WARM_UP, DURATION] = [0.5, 1.5];
+const [WARM_UP, DURATION] = [2, 1.5];
 
 const [USERS_ID, SPACES_ID] = ['_pb_users_auth_', 'spaces000000000'];
 const created = { name: 'created', type: 'autodate', onCreate: true };
