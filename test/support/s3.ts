@@ -1,34 +1,22 @@
-import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
+import { findGoProgram } from './go-programs.ts';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';
 
-const INSTALLATION = 'go install github.com/versity/versitygw/cmd/versitygw@v1.8.0';
 const START_TIMEOUT_MS = 30_000;
 const HOUR_MS = 3_600_000;
 
-/** Versity Gateway, an S3 server, in PATH or where Go installs it. */
-const executable = ['versitygw', join(homedir(), 'go', 'bin', 'versitygw')].find((path) => {
-  try {
-    execFileSync(path, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-});
+/** Versity Gateway, an S3 server. */
+const executable = findGoProgram('versitygw', 'github.com/versity/versitygw/cmd/versitygw@v1.8.0');
 
 /** Without an S3 server, the tests that need it are skipped. */
 export const hasS3Server = executable !== undefined;
-
-if (!hasS3Server) {
-  console.warn(`Tests with an S3 server are skipped. To install it: ${INSTALLATION}`);
-}
 
 /** The variables from which the AWS SDK reads its region and credentials. */
 export const awsEnvironment = {
