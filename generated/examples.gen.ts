@@ -3113,6 +3113,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
+          "newer_cursor": "b8Rk2vXq0Jm5HcZ1tYwL7nDfPsGxEaUiOoTrQ9K3eVyBhNlCjM6WdSgAzFpIuQm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkF",
+          "left_space_ids": [],
+          "is_complete": true,
           "unread": {
             "space_count": 1,
             "message_count": 1
@@ -3171,6 +3174,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             }
           ],
           "next_cursor": null,
+          "newer_cursor": "b8Rk2vXq0Jm5HcZ1tYwL7nDfPsGxEaUiOoTrQ9K3eVyBhNlCjM6WdSgAzFpIuQm3Hc0a1Zk8vU2xTq5oXfW7tJr9yLd6eNpBsGiVhKjC4uEwAzRbYnDlMgPxOkF",
+          "left_space_ids": [],
+          "is_complete": true,
           "unread": null
         }
       }

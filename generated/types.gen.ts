@@ -358,9 +358,23 @@ export type ParticipationPage = {
      */
     items: Array<Participation>;
     /**
-     * The parameter `cursor` of the next page; `null` on the last page
+     * The parameter `cursor` of the next page; `null` on the last page, and with `after`
      */
     next_cursor: string | null;
+    /**
+     * The parameter `after` of a request for everything that changes after this page was read
+     */
+    newer_cursor: string;
+    /**
+     * Identifiers of spaces that are no longer in the list. Empty without `after`.
+     */
+    left_space_ids: Array<string>;
+    /**
+     * `false` if changes since `after` are missing, because they are no longer kept. Then discard all participations,
+     * and read the list again from its first page. Always `true` without `after`.
+     *
+     */
+    is_complete: boolean;
     unread: UnreadTotals;
 };
 
@@ -2757,6 +2771,18 @@ export type ListParticipationsData = {
          * The order of the list.
          */
         sort?: 'joined' | 'recent' | undefined;
+        /**
+         * `newer_cursor` of a page of this list. Returns what has changed since then, oldest first. Together with
+         * `cursor`, the request gets 400.
+         *
+         */
+        after?: string | undefined;
+        /**
+         * How many seconds the server waits until something changes, by default not at all. Without `after`, the
+         * request gets 400.
+         *
+         */
+        wait?: number | undefined;
     };
     url: '/api/participations';
 };

@@ -173,6 +173,9 @@ export const zUnreadTotals = z.object({
 export const zParticipationPage = z.object({
     items: z.array(zParticipation).max(100, 'must have at most 100 items'),
     next_cursor: z.string().nullable(),
+    newer_cursor: z.string(),
+    left_space_ids: z.array(z.string()).max(100, 'must have at most 100 items'),
+    is_complete: z.boolean(),
     unread: zUnreadTotals
 });
 
@@ -890,7 +893,9 @@ export const zRenewInvitationCodeResponse = zSpace;
 export const zListParticipationsQuery = z.object({
     limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
     cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional(),
-    sort: z.enum(['joined', 'recent']).optional().default('joined')
+    sort: z.enum(['joined', 'recent']).optional().default('joined'),
+    after: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional(),
+    wait: z.int().gte(0, 'must be at least 0').lte(25, 'must be at most 25').optional()
 });
 
 /**

@@ -62,8 +62,10 @@ export async function openExamples(baseUrl: string) {
     if (selected.example === 'last') headers.delete('link');
     const after = url.searchParams.get('after');
     if (after !== null && status === 200) {
-      // Nothing happens in the examples. Otherwise, a client that follows a space would repeat its request at once.
-      Object.assign(response.body as object, { items: [], next_cursor: null, newer_cursor: after });
+      // Nothing happens in the examples. Otherwise, a client that follows a list would repeat its request at once.
+      const body = response.body as Record<string, unknown>;
+      Object.assign(body, { items: [], next_cursor: null, newer_cursor: after });
+      if ('unread' in body) body.unread = null;
       headers.delete('link');
       await sleep(1000 * Number(url.searchParams.get('wait')));
     }

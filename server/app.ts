@@ -99,7 +99,7 @@ export async function buildApp(
   // Before `shutDownGracefully`: the preClose hook of health makes `/readyz` fail before the drain period begins.
   await serveHealth(app, context);
   // After `drainUnreadBodies`, because that hook removes the Connection header.
-  shutDownGracefully(app, config.drainSeconds, timeLimits, context.followers.endWaits);
+  shutDownGracefully(app, config.drainSeconds, timeLimits, context.waits.endAll);
 
   serveMetrics(app, context);
   await app.register(async (files) => {

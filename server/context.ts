@@ -16,7 +16,9 @@ import { ensureDictionary } from './search/dictionary/dictionary.ts';
 import { indexer } from './search/document-rows.ts';
 import { updateSearchIndex } from './search/rebuild.ts';
 import { openSearchState, type SearchState } from './search/search-state.ts';
+import { type ListFollowers, openListFollowers } from './spaces/list-followers.ts';
 import { type OutageLog, openOutageLog } from './system/outage-log.ts';
+import { openWaits, type Waits } from './system/waits.ts';
 import { tasksModule } from './tasks.ts';
 
 /**
@@ -38,7 +40,9 @@ export interface Context extends AsyncDisposable {
   mailer: Mailer;
   outageLog: OutageLog;
   search: SearchState;
+  waits: Waits;
   followers: Followers;
+  listFollowers: ListFollowers;
   /** The secret key of cursors, 32 bytes. See `http/cursors.ts`. */
   cursorKey: KeyObject;
 }
@@ -79,11 +83,17 @@ export async function openContext(
     openMailer(config, engine, { log, countMail: metrics.countMail, outageLog, overrides: mail }),
     (started) => started.stop(),
   );
+  const waits = openWaits();
+  const reportFailedRead = (error: unknown) => {
+    if (engine.isUnavailable(error)) outageLog.report('database', error);
+    else log.error({ err: error }, 'reading for waiting requests failed and will be retried');
+  };
   const followers = opened.adopt(
-    openFollowers({ engine, avatars }, (error) => {
-      if (engine.isUnavailable(error)) outageLog.report('database', error);
-      else log.error({ err: error }, 'reading for waiting requests failed and will be retried');
-    }),
+    openFollowers({ engine, avatars, waits }, reportFailedRead),
+    (started) => started.close(),
+  );
+  const listFollowers = opened.adopt(
+    openListFollowers({ engine, avatars, waits }, reportFailedRead),
     (started) => started.close(),
   );
   // All are open. From now on, disposing the context closes them.
@@ -100,7 +110,9 @@ export async function openContext(
     mailer,
     outageLog,
     search: openSearchState(),
+    waits,
     followers,
+    listFollowers,
     cursorKey,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };

@@ -11,6 +11,7 @@ import { deleteExpiredLinks } from './mail/links.ts';
 import { deleteExpiredMails } from './mail/outbox.ts';
 import { deleteExpiredChanges } from './messages/message-order.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
+import { deleteExpiredEnds } from './spaces/ended-participations.ts';
 import type { OutageLog } from './system/outage-log.ts';
 
 const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
@@ -21,7 +22,7 @@ const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
  * Its functions never reject: failures are logged, and the work is retried at the next run.
  */
 export interface Housekeeping {
-  /** Removes discarded and unused avatars, and expired sessions, message changes, idempotency keys, links and counters. */
+  /** Removes discarded and unused avatars, and expired sessions, message changes, ends of participations, idempotency keys, links and counters. */
   run(): Promise<void>;
   /** Removes the files of discarded avatars. */
   removeDiscardedAvatars(): Promise<void>;
@@ -91,6 +92,7 @@ export function startHousekeeping({
     pendingWork = pendingWork.then(async () => {
       await attempt(() => deleteExpiredSessions(engine, config.sessions));
       await attempt(() => deleteExpiredChanges(engine.db));
+      await attempt(() => deleteExpiredEnds(engine.db));
       await attempt(() => deleteExpiredKeys(engine));
       await attempt(() => deleteExpiredLinks(engine.db));
       await attempt(() => deleteExpiredMails(engine));

@@ -895,6 +895,27 @@ export const listParticipationsQueryKey = (options?: Options<ListParticipationsD
  * - `sort=recent` returns those with the latest message first. A space without messages is placed by `joined_at`.
  * It contains only the 1,000 spaces that the caller has joined most recently.
  *
+ * ### Follow the list
+ *
+ * As in `listMessages`, every page has a `newer_cursor`. Pass that of the first page as `after`, without `cursor`, to
+ * get everything that has changed in all spaces of the caller. `sort` does not matter. A response with `after` has:
+ *
+ * - `items` has participations that are new or have changed, as they are now, those with the earliest change first:
+ * a message was sent or deleted, participants have joined or left, the creator has changed the space, the creator
+ * or the author of the last message has another name or avatar, or the caller has read messages. They can be ones
+ * that the reader already has in this state. Appreciations are not among the changes.
+ * - `left_space_ids` has spaces that are no longer in the list: the caller has left or was removed, or the space is
+ * deleted or hidden.
+ *
+ * Together they have at most `limit` elements. A reader who always passes the latest `newer_cursor` and applies
+ * both gets the list that a request without `after` returns. Messages that an operator imports with a time before
+ * the last message are not returned as changes.
+ *
+ * `wait` works as in `listMessages`, and waiting requests of both share one limit. Changes are kept for at least
+ * seven days. After a longer pause, after the deletion of an account that has created some of the spaces, or if the
+ * database was restarted or restored, `is_complete` can be `false`: then the response has no changes, and the list
+ * must be read again from its first page.
+ *
  */
 export const listParticipationsOptions = (options?: Options<ListParticipationsData>) => queryOptions<ListParticipationsResponse, ApiError, ListParticipationsResponse, ReturnType<typeof listParticipationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -919,6 +940,27 @@ export const listParticipationsInfiniteQueryKey = (options?: Options<ListPartici
  * - `sort=joined` returns the most recently joined first.
  * - `sort=recent` returns those with the latest message first. A space without messages is placed by `joined_at`.
  * It contains only the 1,000 spaces that the caller has joined most recently.
+ *
+ * ### Follow the list
+ *
+ * As in `listMessages`, every page has a `newer_cursor`. Pass that of the first page as `after`, without `cursor`, to
+ * get everything that has changed in all spaces of the caller. `sort` does not matter. A response with `after` has:
+ *
+ * - `items` has participations that are new or have changed, as they are now, those with the earliest change first:
+ * a message was sent or deleted, participants have joined or left, the creator has changed the space, the creator
+ * or the author of the last message has another name or avatar, or the caller has read messages. They can be ones
+ * that the reader already has in this state. Appreciations are not among the changes.
+ * - `left_space_ids` has spaces that are no longer in the list: the caller has left or was removed, or the space is
+ * deleted or hidden.
+ *
+ * Together they have at most `limit` elements. A reader who always passes the latest `newer_cursor` and applies
+ * both gets the list that a request without `after` returns. Messages that an operator imports with a time before
+ * the last message are not returned as changes.
+ *
+ * `wait` works as in `listMessages`, and waiting requests of both share one limit. Changes are kept for at least
+ * seven days. After a longer pause, after the deletion of an account that has created some of the spaces, or if the
+ * database was restarted or restored, `is_complete` can be `false`: then the response has no changes, and the list
+ * must be read again from its first page.
  *
  */
 export const listParticipationsInfiniteOptions = (options?: Options<ListParticipationsData>) => {

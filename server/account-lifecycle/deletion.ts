@@ -6,10 +6,11 @@ import { discardAvatar } from '../avatars/discarded-avatars.ts';
 import type { DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId, isLiveSpace } from '../database/erased-rows.ts';
 import type { PersonalColumns } from '../database/schema.ts';
-import { transact } from '../database/transaction.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { deleteMails } from '../mail/outbox.ts';
 import { writerOf } from '../search/writer-of.ts';
 import { hideSpaces, MAX_FIRST_ERASURE_MS, repeatUntil } from '../spaces/space-deletion.ts';
+import { spaceSubject } from '../spaces/subjects.ts';
 import { eraseBatch, eraseDeletedRows } from './erasure.ts';
 
 /** Deletes the caller's account on another thread, because the transaction for a large account takes a long time. */
@@ -98,6 +99,18 @@ async function endParticipations(
   trx: DatabaseTransaction,
   userPk: number,
 ): Promise<void> {
+  const changed_in = await engine.transactionNumber(trx);
+  // Of all spaces that the user has joined, because each can have a message of the user as the last one.
+  const spaces = await trx
+    .updateTable('spaces')
+    .set({ changed_in })
+    .where('pk', 'in', (from) =>
+      from.selectFrom('participations').select('space_pk').where('user_pk', '=', userPk),
+    )
+    .where(isLiveSpace('pk'))
+    .returning('space_id')
+    .execute();
+  for (const { space_id } of spaces) announceAfterCommit(engine, spaceSubject(space_id));
   const current = sql`SELECT space_pk FROM participations
     WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;
   await sql`UPDATE spaces SET participant_count = participant_count - 1 WHERE pk IN (${current})`.execute(
@@ -129,6 +142,7 @@ async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<strin
   if (avatar !== null) await discardAvatar(trx, avatar);
   await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
   await trx.deleteFrom('reports').where('reporter_pk', '=', userPk).execute();
+  await trx.deleteFrom('ended_participations').where('user_pk', '=', userPk).execute();
   await trx.deleteFrom('action_counts').where('user_pk', '=', userPk).execute();
   await deleteMails(trx, userPk);
   await trx.updateTable('users').set(ERASED_USER).where('pk', '=', userPk).execute();

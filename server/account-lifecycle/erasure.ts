@@ -4,7 +4,11 @@ import { deleteKeyBatch } from '../accounts/idempotency-keys.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { columnOf } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
-import { type ChangedMessage, recordChanges } from '../messages/message-order.ts';
+import {
+  type ChangedMessage,
+  recordAppreciations,
+  recordDeletions,
+} from '../messages/message-order.ts';
 import { moveSpaceBatch } from '../search/own-index.ts';
 import {
   eraseBatchOfSpaces,
@@ -76,11 +80,11 @@ async function eraseBatchOfUsers(engine: Engine, trx: DatabaseTransaction): Prom
     .executeTakeFirst();
   if (!user) return false;
   const { user_pk: userPk } = user;
-  const record = (changed: ChangedMessage[]) => recordChanges(engine, trx, changed);
-  if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`, record)) return true;
+  const recordDeleted = (deleted: ChangedMessage[]) => recordDeletions(engine, trx, deleted);
+  if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`, recordDeleted)) return true;
   const withdrawn = await eraseAppreciationBatch(trx, userPk);
   if (withdrawn.length > 0) {
-    await record(withdrawn);
+    await recordAppreciations(engine, trx, withdrawn);
     return true;
   }
   if (await deleteKeyBatch(trx, sql`user_pk = ${userPk}`)) return true;

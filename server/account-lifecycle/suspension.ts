@@ -2,6 +2,7 @@ import { findAccount } from '../accounts/account.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import { writerOf } from '../search/writer-of.ts';
+import { recordSuspension } from '../spaces/record-profile.ts';
 
 /**
  * Suspends an account: ends its sessions, and hides its profile and the spaces that it created. For the operator.
@@ -22,6 +23,7 @@ export async function suspendAccount(engine: Engine, account: string): Promise<b
     if (numUpdatedRows === 0n) return true;
     await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
     await writerOf(engine).hideSpacesOf(trx, userPk);
+    await recordSuspension(engine, trx, userPk);
     return true;
   });
 }
@@ -42,7 +44,9 @@ export async function restoreAccount(engine: Engine, account: string): Promise<b
       .where('pk', '=', userPk)
       .where('suspended_at', 'is not', null)
       .executeTakeFirst();
-    if (numUpdatedRows > 0n) await writerOf(engine).restoreSpacesOf(trx, userPk);
+    if (numUpdatedRows === 0n) return true;
+    await writerOf(engine).restoreSpacesOf(trx, userPk);
+    await recordSuspension(engine, trx, userPk);
     return true;
   });
 }

@@ -5,7 +5,7 @@ import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { columnOf, prepare, prepareForSet } from '../database/prepared.ts';
-import type { NewRow } from '../database/schema.ts';
+import type { NewRow, Users } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
@@ -136,6 +136,27 @@ export async function requireSession(
   const [row] = await findSessions(db, [{ pk: sessionPk }]);
   if (!row) throw sessionEnded();
 }
+
+/**
+ * Like `requireSession`, and returns what others see of the caller.
+ * @throws DomainError `unauthenticated`
+ */
+export async function requireUser(
+  db: Database,
+  { sessionPk }: Pick<Caller, 'sessionPk'>,
+): Promise<Pick<Users, 'user_id' | 'username' | 'avatar'>> {
+  const [user] = await findUser(db, { session_pk: sessionPk });
+  if (!user) throw sessionEnded();
+  return user;
+}
+
+const findUser = prepare({ session_pk: 'bigint' }, (db, { session_pk }) =>
+  db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.pk', 'sessions.user_pk')
+    .select(['user_id', 'username', 'avatar'])
+    .where('sessions.pk', '=', session_pk),
+);
 
 export function sessionEnded(): DomainError {
   return new DomainError('unauthenticated', 'The session has ended. Sign in again.');

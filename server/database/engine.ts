@@ -1,6 +1,7 @@
 import type { SearchResult } from '../../generated/types.gen.ts';
 import type { Position } from '../pagination.ts';
 import type { Database, DatabaseTransaction, PublicSpaces } from './schema.ts';
+import type { Snapshot } from './snapshot.ts';
 import type { WordIndex } from './word-index.ts';
 
 export type { Database, DatabaseTransaction } from './schema.ts';
@@ -30,15 +31,25 @@ export interface Engine {
    * transaction ends, others that call this function for the same spaces wait. So events become visible in the order of
    * their times. Call it as late as possible, so that others wait only for the commit, but before deleting messages of
    * the spaces, because deleted ones do not count as events.
+   * @returns the time, and the number of the transaction
    */
-  nextEventMs(trx: Database, spacePks: readonly number[]): Promise<number>;
-  /** Tells all processes that something has happened to the messages of a space. Only a hint: it can be lost. */
-  announceEvent(spaceId: string): void;
+  nextEvent(trx: Database, spacePks: readonly number[]): Promise<NewEvent>;
   /**
-   * Calls a function with the id of each space that is announced, from now on and until the engine is closed. It must
-   * not throw.
+   * Returns a number of the transaction for the columns `changed_in`. Whether another transaction sees its changes depends
+   * on whether its snapshot shows the number.
    */
-  onEvent(listener: (spaceId: string) => void): void;
+  transactionNumber(trx: Database): Promise<number>;
+  /** Returns which transactions have been committed. Later reads see them all. */
+  readCommits(): Promise<Commits>;
+  /**
+   * Tells all processes that something has happened that their waiting requests may return. Only a hint: it can be lost.
+   * @param subject see `spaces/subjects.ts`. At most 78 bytes, without spaces.
+   */
+  announceEvent(subject: string): void;
+  /**
+   * Calls a function with each subject that is announced, from now on and until the engine is closed. It must not throw.
+   */
+  onEvent(listener: (subject: string) => void): void;
   /** Returns whether a transaction was rolled back only because of a concurrent one. */
   isConflict(error: unknown): boolean;
   isUniqueViolation(error: unknown): boolean;
@@ -59,6 +70,22 @@ export interface Engine {
   activity(): Activity;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface NewEvent {
+  /** In milliseconds. */
+  ms: number;
+  /** See `Engine.transactionNumber`. */
+  transaction: number;
+}
+
+export interface Commits {
+  snapshot: Snapshot;
+  /**
+   * Differs if numbers can have been used again for other transactions: after a backup has been restored, and after a
+   * restart of PostgreSQL.
+   */
+  epoch: string;
 }
 
 /**

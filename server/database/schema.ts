@@ -7,6 +7,8 @@ import type { Action } from '../../generated/counted-operations.gen.ts';
  * - `user_id`, `space_id`, `message_id`, `tag_id` and `session_id` are the public ids of the API.
  * - Times are ISO 8601 text in UTC with milliseconds, so that they sort as text.
  * - `…_key` columns contain text folded by the server. SQL never folds.
+ * - `changed_in` is the number of the transaction that last changed what lists of spaces show of the row, see
+ *   `spaces/list-changes.ts`. Null if nothing has changed since the column exists.
  */
 export interface Schema {
   users: Users;
@@ -32,6 +34,8 @@ export interface Schema {
   erased_users: ErasedUsers;
   erased_spaces: ErasedSpaces;
   spaces_to_move: SpacesToMove;
+  ended_participations: EndedParticipations;
+  last_transaction: LastTransaction;
   action_counts: ActionCounts;
   idempotency_keys: IdempotencyKeys;
   mails: Mails;
@@ -73,10 +77,18 @@ export interface Users {
   updated_at: string;
   /** Null for an account that is not suspended. A suspended account has no sessions, and its spaces are hidden. */
   suspended_at: string | null;
+  /** Username, avatar and suspension. */
+  changed_in: Generated<number | null>;
 }
 
 /** Columns without personal data. Deleting an account keeps their values. */
-type RemainingColumn = 'pk' | 'is_verified' | 'created_at' | 'updated_at' | 'suspended_at';
+type RemainingColumn =
+  | 'pk'
+  | 'is_verified'
+  | 'created_at'
+  | 'updated_at'
+  | 'suspended_at'
+  | 'changed_in';
 
 /** The columns that the deletion of an account overwrites at once. */
 export type PersonalColumns = {
@@ -109,6 +121,7 @@ export interface Spaces {
   created_at: string;
   /** Increases with every change of title, description, visibility, tags or invitation code. */
   version: Generated<number>;
+  changed_in: number | null;
 }
 
 export interface Participations {
@@ -123,6 +136,7 @@ export interface Participations {
   removed_at: string | null;
   /** The `created_at` of the latest message that the user has marked as read. Null for `joined_at`. */
   read_until: string | null;
+  changed_in: number | null;
 }
 
 interface Tags {
@@ -147,6 +161,8 @@ export interface Messages {
   text: string;
   word_count: number;
   created_at: string;
+  /** Set when it is sent. */
+  changed_in: number | null;
 }
 
 interface Appreciations {
@@ -163,6 +179,8 @@ interface MessageChanges {
   space_pk: number;
   /** When it last changed. In the same order as the times of messages. */
   changed_at: string;
+  /** Set when it is deleted. Null if only its appreciations have changed, which lists of spaces do not show. */
+  changed_in: number | null;
 }
 
 /** The reports that the operator has not closed. Each is about a space or a message, so one of its keys is null. */
@@ -268,6 +286,30 @@ interface ErasedSpaces {
   space_pk: number;
   /** The former `PublicSpaces.key`, until the space is removed from the word index. Null for private spaces. */
   key: number | null;
+  /** The former `Spaces.space_id`. Null if the account of the creator has been deleted, too. */
+  space_id: Generated<string | null>;
+  changed_in: Generated<number | null>;
+}
+
+/**
+ * Participations that the deletion of their space has erased, for some days, so that followers of lists learn of their
+ * end. Only those that had not ended long before.
+ */
+interface EndedParticipations {
+  user_pk: number;
+  /** The former `Spaces.pk`. */
+  space_pk: number;
+  /** See `ErasedSpaces`. */
+  space_id: string | null;
+  changed_in: number;
+  /** When the row was added. */
+  ended_at: string;
+}
+
+/** Only in SQLite. One row. See `Engine.transactionNumber` and `Commits`. */
+interface LastTransaction {
+  number: ColumnType<number, never, never>;
+  epoch: ColumnType<string, never, never>;
 }
 
 /** Spaces to move in the search order, because a deleted account participated in them. */

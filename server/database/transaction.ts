@@ -5,7 +5,11 @@ import type { Database, DatabaseTransaction, Engine } from './engine.ts';
 const MAX_ATTEMPTS = 8;
 
 /** The transaction that the current asynchronous context belongs to. */
-const currentTransaction = new AsyncLocalStorage<{ hasConnection: boolean }>();
+const currentTransaction = new AsyncLocalStorage<{
+  hasConnection: boolean;
+  /** See `announceAfterCommit`. By subject. */
+  announcements: Map<string, Engine['announceEvent']>;
+}>();
 
 /**
  * Runs `work` in a transaction and commits it. Transactions behave as if they ran one after the other.
@@ -58,7 +62,20 @@ export function readSnapshot<T>(db: Database, work: Work<T>): Promise<T> {
 /** @throws if the caller is in a transaction, because it could wait forever for a second connection */
 async function enterTransaction<T>(work: () => Promise<T>): Promise<T> {
   claimConnection();
-  return currentTransaction.run({ hasConnection: false }, work);
+  const announcements = new Map<string, Engine['announceEvent']>();
+  const result = await currentTransaction.run({ hasConnection: false, announcements }, work);
+  for (const [subject, announce] of announcements) announce(subject);
+  return result;
+}
+
+/**
+ * Announces an event once the current transaction is committed.
+ * @throws if the caller is not in a transaction
+ */
+export function announceAfterCommit(engine: Pick<Engine, 'announceEvent'>, subject: string): void {
+  const transaction = currentTransaction.getStore();
+  if (!transaction) throw new Error('Call announceAfterCommit in a transaction.');
+  transaction.announcements.set(subject, engine.announceEvent);
 }
 
 /**

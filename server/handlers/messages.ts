@@ -6,12 +6,13 @@ import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
 import {
+  assertFollowable,
   DEFAULT_LIMIT,
+  onDisconnect,
   openNewerCursor,
   readPageWithLink,
   sealNewerCursor,
 } from '../http/pages.ts';
-import { invalidValues } from '../http/problems.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
 import {
   areChangesKept,
@@ -29,23 +30,7 @@ export function messagesHandlers(context: Context) {
     request: FastifyRequest<{ Querystring: ListMessagesData['query'] }>,
     reply: FastifyReply,
   ): Promise<MessagePage> {
-    const {
-      space_id: spaceId,
-      after = '',
-      wait = 0,
-      cursor,
-      limit = DEFAULT_LIMIT,
-    } = request.query;
-    if (cursor !== undefined) {
-      throw invalidValues([
-        {
-          in: 'query',
-          pointer: 'cursor',
-          code: 'conflicting',
-          message: 'must not be used together with after',
-        },
-      ]);
-    }
+    const { space_id: spaceId, after = '', wait = 0, limit = DEFAULT_LIMIT } = request.query;
     const reader = openNewerCursor(context, request, after) as ReaderPosition;
     const position = [reader[0], reader[1]] as const;
     const isComplete = areChangesKept(reader);
@@ -53,7 +38,7 @@ export function messagesHandlers(context: Context) {
     const waitMs = isComplete ? wait * 1000 : 0;
     const { caller } = request;
     const events = await followers.follow({ caller, spaceId, position, limit, waitMs }, (end) =>
-      reply.raw.closed ? end() : reply.raw.once('close', end),
+      onDisconnect(reply, end),
     );
     return {
       items: events.items,
@@ -67,13 +52,9 @@ export function messagesHandlers(context: Context) {
 
   return {
     listMessages: async (request, reply) => {
-      const { space_id, after, wait } = request.query;
+      const { space_id, after } = request.query;
+      assertFollowable(request.query);
       if (after !== undefined) return reply.code(200).send(await followMessages(request, reply));
-      if (wait !== undefined) {
-        throw invalidValues([
-          { in: 'query', pointer: 'wait', code: 'conflicting', message: 'needs after' },
-        ]);
-      }
       const page = await readPageWithLink(context, request, reply, (pageRequest) =>
         listMessages(context, request.caller, space_id, pageRequest),
       );

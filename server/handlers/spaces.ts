@@ -1,4 +1,6 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
+import type { ListParticipationsData, ParticipationPage } from '../../generated/types.gen.ts';
 import { writeOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
@@ -11,10 +13,19 @@ import {
   setEntityTag,
 } from '../http/entity-tags.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
-import { readPageBody, readPageWithLink } from '../http/pages.ts';
+import {
+  assertFollowable,
+  DEFAULT_LIMIT,
+  onDisconnect,
+  openNewerCursor,
+  readPageBody,
+  readPageWithLink,
+  sealNewerCursor,
+} from '../http/pages.ts';
 import { withAdditionalLimit } from '../http/rate-limits.ts';
 import { markRead } from '../messages/read-positions.ts';
 import type { ResourceState } from '../resources.ts';
+import { fromCursor, toCursor } from '../spaces/list-position.ts';
 import {
   joinSpace,
   leaveSpace,
@@ -34,8 +45,30 @@ import {
 } from '../spaces/spaces.ts';
 
 export function spacesHandlers(context: Context) {
-  const { engine, rateLimits } = context;
+  const { engine, rateLimits, listFollowers } = context;
   const writeOnce = writeOnceOn(engine);
+
+  async function followParticipations(
+    request: FastifyRequest<{ Querystring?: ListParticipationsData['query'] }>,
+    reply: FastifyReply,
+  ): Promise<ParticipationPage> {
+    const { after = '', wait = 0, limit = DEFAULT_LIMIT } = request.query ?? {};
+    const caller = callerOf(request);
+    const position = fromCursor(openNewerCursor(context, request, after));
+    const changes = await listFollowers.follow(
+      { caller, position, limit, waitMs: wait * 1000 },
+      (end) => onDisconnect(reply, end),
+    );
+    return {
+      items: changes.items,
+      next_cursor: null,
+      newer_cursor: sealNewerCursor(context, request, toCursor(changes.newer)),
+      left_space_ids: changes.leftSpaceIds,
+      is_complete: changes.isComplete,
+      unread: null,
+    };
+  }
+
   return {
     createSpace: async (request, reply) => {
       const caller = callerOf(request);
@@ -73,14 +106,22 @@ export function spacesHandlers(context: Context) {
     },
 
     listParticipations: async (request, reply) => {
-      const { sort = 'joined' } = request.query ?? {};
-      const { items, nextCursor, unread } = await readPageWithLink(
-        context,
-        request,
-        reply,
-        (pageRequest) => listParticipations(context, callerOf(request), sort, pageRequest),
+      const { sort = 'joined', after } = request.query ?? {};
+      assertFollowable(request.query ?? {});
+      if (after !== undefined) {
+        return reply.code(200).send(await followParticipations(request, reply));
+      }
+      const page = await readPageWithLink(context, request, reply, (pageRequest) =>
+        listParticipations(context, callerOf(request), sort, pageRequest),
       );
-      return reply.code(200).send({ items, next_cursor: nextCursor, unread });
+      return reply.code(200).send({
+        items: page.items,
+        next_cursor: page.nextCursor,
+        newer_cursor: sealNewerCursor(context, request, toCursor(page.newer)),
+        left_space_ids: [],
+        is_complete: true,
+        unread: page.unread,
+      });
     },
 
     getParticipation: async (request, reply) => {

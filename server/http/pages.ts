@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.ts';
 import type { Page, PageRequest, Position } from '../pagination.ts';
 import { openCursor, sealCursor } from './cursors.ts';
+import { invalidValues } from './problems.ts';
 
 export const DEFAULT_LIMIT = 20;
 
@@ -44,6 +45,25 @@ export async function readPageWithLink<P extends { next: Position | null }>(
   return { ...page, nextCursor };
 }
 
+/**
+ * Rejects parameters of a list that can be followed if they exclude each other.
+ * @throws HttpProblem `invalid_request`
+ */
+export function assertFollowable({ after, wait, cursor }: PageParameters): void {
+  const conflict = (pointer: string, message: string) =>
+    invalidValues([{ in: 'query', pointer, code: 'conflicting', message }]);
+  if (after !== undefined && cursor !== undefined) {
+    throw conflict('cursor', 'must not be used together with after');
+  }
+  if (after === undefined && wait !== undefined) throw conflict('wait', 'needs after');
+}
+
+/** Calls `end` when the client disconnects. */
+export function onDisconnect(reply: FastifyReply, end: () => void): void {
+  if (reply.raw.closed) end();
+  else reply.raw.once('close', end);
+}
+
 /** Returns a cursor for the parameter `after` of the requested list. */
 export function sealNewerCursor(
   { cursorKey }: PageContext,
@@ -65,9 +85,12 @@ export function openNewerCursor(
   return openCursor(cursorKey, newerIdOf(request), cursor, 'after');
 }
 
-/** Differs from the identity of the list, because the positions of `cursor` have another meaning. */
+/**
+ * Differs from the identity of the list, because the positions of `cursor` have another meaning. Without the order of
+ * the list, because changes have their own.
+ */
 function newerIdOf(request: FastifyRequest): string {
-  return `newer ${listIdOf(request)}`;
+  return `newer ${listIdOf(request, ['sort'])}`;
 }
 
 function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {
@@ -84,18 +107,21 @@ interface PageParameters {
   wait?: number;
 }
 
+const PAGE_PARAMETERS: readonly string[] = [
+  'limit',
+  'cursor',
+  'after',
+  'wait',
+] satisfies (keyof PageParameters)[];
+
 /** Returns the identity of a list: the operation and all parameters except those that select a page. */
-function listIdOf({ routeOptions, params, query }: FastifyRequest): string {
-  const {
-    limit: _1,
-    cursor: _2,
-    after: _3,
-    wait: _4,
-    ...parameters
-  } = (query ?? {}) as PageParameters;
-  const sorted = Object.entries({ ...parameters, ...(params as object) }).sort(([a], [b]) =>
-    a < b ? -1 : 1,
-  );
+function listIdOf(
+  { routeOptions, params, query }: FastifyRequest,
+  omitted: readonly string[] = [],
+): string {
+  const sorted = Object.entries({ ...(query ?? {}), ...(params as object) })
+    .filter(([name]) => !PAGE_PARAMETERS.includes(name) && !omitted.includes(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([routeOptions.config.operation?.operationId, sorted]);
 }
 

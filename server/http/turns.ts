@@ -14,13 +14,15 @@ declare module 'fastify' {
   }
 }
 
+const FOLLOWABLE_LISTS: readonly string[] = ['listMessages', 'listParticipations'];
+
 let requests = 0;
 
 /**
  * Makes requests wait for their turn of the event loop, see `docs/fair-shares.md`. Nothing of a request is processed
  * before it, so that a request that will be rejected waits like any other.
  *
- * Rejects requests with 503 that have waited for too long, except those that may wait for messages: a message makes all
+ * Rejects requests with 503 that have waited for too long, except those that may wait for events: a message makes all
  * readers of a space send their next request at the same time.
  */
 export function takeTurns(
@@ -38,7 +40,7 @@ export function takeTurns(
     };
     // The client may have disconnected while the request waited.
     const begin = () => (reply.raw.closed ? reject(overloaded()) : done());
-    const maxWaitMs = mayWaitForMessages(request) ? Infinity : MAX_WAIT_MS;
+    const maxWaitMs = mayWaitForEvents(request) ? Infinity : MAX_WAIT_MS;
     takeTurn(request.sender, begin, reject, maxWaitMs);
   });
   // The asynchronous context of the sender is lost when Fastify reads a body.
@@ -60,8 +62,8 @@ function senderOf(request: FastifyRequest): Sender {
   };
 }
 
-function mayWaitForMessages({ routeOptions, query }: FastifyRequest): boolean {
+function mayWaitForEvents({ routeOptions, query }: FastifyRequest): boolean {
   const { operation } = routeOptions.config;
   const { wait } = query as { wait?: unknown };
-  return operation?.operationId === 'listMessages' && Number(wait) > 0;
+  return FOLLOWABLE_LISTS.includes(operation?.operationId ?? '') && Number(wait) > 0;
 }

@@ -66,8 +66,9 @@ export async function importRecords(
     while (await eraseBatch(engine, trx));
     const existing = options.onlyNew ? await lastKeys(trx) : NOTHING_EXISTING;
     const buildIndexes = await engine.dropIndexes?.(trx);
-    await addBatches({ engine, trx, report, existing }, first, batches, options);
-    await updateParticipantCounts(trx);
+    const transaction = await engine.transactionNumber(trx);
+    await addBatches({ engine, trx, report, transaction, existing }, first, batches, options);
+    await updateParticipantCounts(trx, transaction);
     await writer.indexQueuedSpaces(trx);
     await buildIndexes?.();
   });
@@ -135,11 +136,15 @@ async function addBatch(run: ImportRun, { records, bad }: Batch): Promise<void> 
   run.report.bad.sort((a, b) => a.line - b.line);
 }
 
-/** Counts the participants of all spaces that the import has enqueued for indexing. */
-async function updateParticipantCounts(trx: DatabaseTransaction): Promise<void> {
+/** Counts the participants of all spaces that the import has added or added participants to. */
+async function updateParticipantCounts(
+  trx: DatabaseTransaction,
+  changed_in: number,
+): Promise<void> {
   await trx
     .updateTable('spaces')
     .set(({ selectFrom }) => ({
+      changed_in,
       participant_count: selectFrom('participations')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .whereRef('space_pk', '=', 'spaces.pk')

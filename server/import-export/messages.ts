@@ -70,6 +70,7 @@ const insertMessages = prepareForRows(
     text: 'text',
     word_count: 'bigint',
     created_at: 'text',
+    changed_in: 'bigint',
   } satisfies Record<keyof NewRow<'messages'>, ParameterType>,
   (db, rows) =>
     db
@@ -83,7 +84,7 @@ export async function addMessages(
   run: ImportRun,
   records: readonly Line<MessageRecord>[],
 ): Promise<void> {
-  const { trx, report, engine } = run;
+  const { trx, report, engine, transaction } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'author_id');
   const resolved = convertLines(report, records, (record) => {
@@ -108,10 +109,11 @@ export async function addMessages(
       text: record.text,
       word_count: countWords(record.text),
       created_at: timeOrNow(record.created_at),
+      changed_in: transaction,
     };
   });
   const added = await insertMessages(trx, contentsOf(valid));
   // Later events get later times.
-  if (valid.length > 0) await engine.nextEventMs(trx, columnOf(contentsOf(valid), 'space_pk'));
+  if (valid.length > 0) await engine.nextEvent(trx, columnOf(contentsOf(valid), 'space_pk'));
   countRecords(report, valid.length, added.length);
 }

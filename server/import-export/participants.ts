@@ -69,6 +69,7 @@ export const insertParticipations = prepareForRows(
     left_at: 'nullable text',
     removed_at: 'nullable text',
     read_until: 'nullable text',
+    changed_in: 'bigint',
   } satisfies Record<keyof NewRow<'participations'>, ParameterType>,
   (db, rows) =>
     db
@@ -82,7 +83,7 @@ export async function addParticipants(
   run: ImportRun,
   records: readonly Line<ParticipantRecord>[],
 ): Promise<void> {
-  const { trx, report } = run;
+  const { trx, report, transaction } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'user_id');
   const valid = convertLines(report, records, (record) => {
@@ -103,6 +104,7 @@ export async function addParticipants(
       left_at: record.left_at ? timeOrNow(record.left_at) : null,
       removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
       read_until: record.read_until ? timeOrNow(record.read_until) : null,
+      changed_in: transaction,
     };
   });
   const rows = valid.flatMap(({ content }) => content ?? []);

@@ -22,6 +22,8 @@ export interface ImportRun {
   engine: Engine;
   trx: DatabaseTransaction;
   report: ImportReport;
+  /** See `Engine.transactionNumber`. */
+  transaction: number;
   /** Records can refer only to users, spaces and messages with a higher `pk`: those that this import has added. */
   existing: Record<'users' | 'spaces' | 'messages', number>;
 }

@@ -139,6 +139,7 @@ const insertSpaces = prepareForRows(
     invitation_code: 'nullable text',
     participant_count: 'bigint',
     created_at: 'text',
+    changed_in: 'bigint',
   } satisfies Record<keyof NewRow<'spaces'>, ParameterType>,
   (db, rows) =>
     db
@@ -157,14 +158,14 @@ export async function addSpaces(
   run: ImportRun,
   records: readonly Line<SpaceRecord>[],
 ): Promise<void> {
-  const { trx, report } = run;
+  const { trx, report, transaction } = run;
   const creators = await findUsers(run, records, 'creator_id');
   const valid = convertLines(report, records, (record) =>
     spaceOf(record, requireKnown(creators, record.creator_id, 'creator_id')),
   );
   const rows = await insertSpaces(
     trx,
-    valid.map(({ content }) => content.row),
+    valid.map(({ content }) => ({ ...content.row, changed_in: transaction })),
   );
   countRecords(report, valid.length, rows.length);
 
@@ -183,6 +184,7 @@ export async function addSpaces(
       left_at: null,
       removed_at: null,
       read_until: content.readUntil,
+      changed_in: transaction,
     });
     tags.push({ spacePk: pk, tags: content.tags });
   }

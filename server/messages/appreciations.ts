@@ -1,11 +1,13 @@
 import type { Message } from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import { transact } from '../database/transaction.ts';
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
-import { recordChanges } from './message-order.ts';
-import { findMessage, readMessage } from './messages.ts';
+import { appreciationsSubject } from '../spaces/subjects.ts';
+import { recordAppreciations } from './message-order.ts';
+import { type FoundMessage, findMessage, readMessage } from './messages.ts';
 
 /**
  * Adds the caller's appreciation to someone else's message. Does nothing if it exists.
@@ -16,7 +18,7 @@ export async function appreciate(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  const changed = await transact(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countOperation(trx, quotas, caller.userPk, 'appreciateMessage');
     const message = await findMessage(trx, caller, messageId);
@@ -33,11 +35,9 @@ export async function appreciate(
       })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
-    if (numInsertedOrUpdatedRows) await recordChanges(engine, trx, [message]);
+    if (numInsertedOrUpdatedRows) await recordAndAnnounce(engine, trx, message);
     return readMessage(trx, avatars, message.pk, caller);
   });
-  engine.announceEvent(changed.space_id);
-  return changed;
 }
 
 /**
@@ -49,7 +49,7 @@ export async function withdrawAppreciation(
   caller: Caller,
   messageId: string,
 ): Promise<Message> {
-  const changed = await transact(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     const { numDeletedRows } = await trx
@@ -57,9 +57,16 @@ export async function withdrawAppreciation(
       .where('message_pk', '=', message.pk)
       .where('user_pk', '=', caller.userPk)
       .executeTakeFirst();
-    if (numDeletedRows) await recordChanges(engine, trx, [message]);
+    if (numDeletedRows) await recordAndAnnounce(engine, trx, message);
     return readMessage(trx, avatars, message.pk, caller);
   });
-  engine.announceEvent(changed.space_id);
-  return changed;
+}
+
+async function recordAndAnnounce(
+  engine: Engine,
+  trx: DatabaseTransaction,
+  message: FoundMessage,
+): Promise<void> {
+  await recordAppreciations(engine, trx, [message]);
+  announceAfterCommit(engine, appreciationsSubject(message.spaceId));
 }

@@ -2,19 +2,17 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Engine } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import { findAnySpace } from '../spaces/space-access.ts';
+import { parseSubject } from '../spaces/subjects.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 import { nextTurn, takeTurn } from '../system/event-loop.ts';
-import { FairQueue } from '../system/fair-queue.ts';
 import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts';
+import type { Waits } from '../system/waits.ts';
 import { checkReaders, type Reader } from './follower-access.ts';
 import { type EventPosition, formatTime } from './message-order.ts';
 import { type Events, readAppreciated, readEvents } from './read-events.ts';
 
 /** Number of reads for groups of followers at the same time. */
 const MAX_CONCURRENT_READS = 4;
-
-/** Maximum number of waiting readers of this process. Each takes several kilobytes. */
-const MAX_WAITING = 10_000;
 
 /** Polls use at most this share of the time, but take place at least once a second. */
 const POLL_SHARE = 0.02;
@@ -38,14 +36,11 @@ export interface EventRequest extends Reader {
  */
 export interface Followers {
   /**
-   * Returns the next events of a space. If there are none, waits for them, at most `waitMs`. If too many readers wait,
-   * ends the longest wait of the account that waits most often.
+   * Returns the next events of a space. If there are none, waits for them, at most `waitMs`.
    * @param onDisconnect calls a function when the client disconnects
    * @throws DomainError `space_not_found`, `unauthenticated`, also while it waits
    */
   follow(request: EventRequest, onDisconnect: (end: () => void) => void): Promise<Events>;
-  /** Ends all waits without events, and lets later requests not wait. */
-  endWaits(): Promise<void>;
   /** Stops polls. */
   close(): void;
 }
@@ -56,7 +51,7 @@ interface Follower extends EventRequest {
   query: string;
   /** Whether its position has been read once. */
   hasWaited: boolean;
-  timeout: NodeJS.Timeout | undefined;
+  cancelWait: (() => void) | undefined;
   resolve: (events: Events) => void;
   reject: (error: unknown) => void;
 }
@@ -78,19 +73,16 @@ interface Room {
 
 /** @param onFailure called if a read or poll for waiting requests fails. They continue to wait. */
 export function openFollowers(
-  { engine, avatars }: { engine: Engine; avatars: AvatarUrls },
+  { engine, avatars, waits }: { engine: Engine; avatars: AvatarUrls; waits: Waits },
   onFailure: (error: unknown) => void,
-  maxWaiting = MAX_WAITING,
 ): Followers {
   const rooms = new Map<string, Room>();
-  const waiting = new FairQueue<Follower>();
   const limitRead = limitConcurrency({
     limit: MAX_CONCURRENT_READS,
     maxWaiting: Infinity,
     maxWaitMs: Infinity,
   });
   let isListening = false;
-  let isEnding = false;
   let pollTimer: NodeJS.Timeout | undefined;
 
   function enterRoom(follower: Follower): Room {
@@ -114,8 +106,7 @@ export function openFollowers(
   }
 
   function leaveRoom(follower: Follower): void {
-    clearTimeout(follower.timeout);
-    waiting.remove(follower.sender, follower);
+    follower.cancelWait?.();
     const room = rooms.get(follower.spaceId);
     room?.followers.delete(follower);
     if (room) removeIfUnused(room);
@@ -175,7 +166,7 @@ export function openFollowers(
         const events = asSeenBy(found.get(follower.query) as Events, follower.caller);
         if (error) end(follower, error);
         else if (hasEvents(events)) deliver(follower, events);
-        else if (follower.waitMs === 0 || isEnding) end(follower, events);
+        else if (follower.waitMs === 0 || waits.isEnding) end(follower, events);
         else beginWaiting(follower);
       }
     } catch (error) {
@@ -215,10 +206,8 @@ export function openFollowers(
   function beginWaiting(follower: Follower): void {
     if (follower.hasWaited) return;
     follower.hasWaited = true;
-    follower.timeout = setTimeout(() => end(follower, noEvents(follower)), follower.waitMs);
-    waiting.add(follower.sender, follower);
-    const longest = waiting.size > maxWaiting ? waiting.longestLine()[0] : undefined;
-    if (longest) end(longest, noEvents(longest));
+    const endWait = () => end(follower, noEvents(follower));
+    follower.cancelWait = waits.begin(follower.sender, follower.waitMs, endWait);
     pollTimer ??= setTimeout(() => runAs(SERVER, poll), MIN_POLL_INTERVAL_MS).unref();
   }
 
@@ -266,8 +255,9 @@ export function openFollowers(
     follow(request, onDisconnect) {
       if (!isListening) {
         isListening = true;
-        engine.onEvent((spaceId) => {
-          const room = rooms.get(spaceId);
+        engine.onEvent((subject) => {
+          const parsed = parseSubject(subject);
+          const room = 'spaceId' in parsed ? rooms.get(parsed.spaceId) : undefined;
           if (room) announce(room);
         });
       }
@@ -277,21 +267,13 @@ export function openFollowers(
         sender: currentSender(),
         query: `${request.position.join()} ${request.limit}`,
         hasWaited: false,
-        timeout: undefined,
+        cancelWait: undefined,
         resolve,
         reject,
       };
       requestRead(enterRoom(follower));
       onDisconnect(() => end(follower, noEvents(follower)));
       return promise;
-    },
-    async endWaits() {
-      isEnding = true;
-      const followers = [...rooms.values()].flatMap(({ followers }) => [...followers]);
-      for (const follower of followers.filter(({ hasWaited }) => hasWaited)) {
-        await nextTurn();
-        end(follower, noEvents(follower));
-      }
     },
     close() {
       clearTimeout(pollTimer);

@@ -1,5 +1,7 @@
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import { announceAfterCommit } from '../database/transaction.ts';
 import type { PageRequest } from '../pagination.ts';
+import { spaceSubject } from '../spaces/subjects.ts';
 
 // Readers who follow a space learn of its events: a message is sent, deleted, or appreciated by fewer or more users.
 // Each event has a time, and the times of a space's events increase in the order in which they are committed, whatever
@@ -11,35 +13,48 @@ const DAY_MS = 24 * 60 * 60_000;
 /** How long changes are kept: seven days after the day in a `ReaderPosition`. Messages themselves do not expire. */
 const CHANGE_LIFETIME_MS = 8 * DAY_MS;
 
-/** Returns the time of a new event in a space. Call it as late as possible, because other senders wait. */
-export async function nextEventTime(
-  engine: Engine,
-  trx: DatabaseTransaction,
-  spacePk: number,
-): Promise<string> {
-  return formatTime(await engine.nextEventMs(trx, [spacePk]));
-}
-
 export interface ChangedMessage {
   messageId: string;
   spacePk: number;
 }
 
 /**
- * Records that messages are deleted or that their appreciations have changed. Call it before deleting messages, so that
- * the time of the deletion is later than theirs.
+ * Records that messages are deleted, and announces it. Call it before deleting them, so that the time of the deletion is
+ * later than theirs.
  */
-export async function recordChanges(
+export async function recordDeletions(
   engine: Engine,
   trx: DatabaseTransaction,
   messages: readonly ChangedMessage[],
 ): Promise<void> {
-  const changed_at = formatTime(
-    await engine.nextEventMs(
-      trx,
-      messages.map(({ spacePk }) => spacePk),
-    ),
-  );
+  const spacePks = messages.map(({ spacePk }) => spacePk);
+  const spaces = await trx
+    .selectFrom('spaces')
+    .select('space_id')
+    .where('pk', 'in', [...new Set(spacePks)])
+    .execute();
+  for (const { space_id } of spaces) announceAfterCommit(engine, spaceSubject(space_id));
+  const { ms, transaction } = await engine.nextEvent(trx, spacePks);
+  await insertChanges(trx, messages, formatTime(ms), transaction);
+}
+
+/** Records that the appreciations of messages have changed. */
+export async function recordAppreciations(
+  engine: Engine,
+  trx: DatabaseTransaction,
+  messages: readonly ChangedMessage[],
+): Promise<void> {
+  const spacePks = messages.map(({ spacePk }) => spacePk);
+  const { ms } = await engine.nextEvent(trx, spacePks);
+  await insertChanges(trx, messages, formatTime(ms), null);
+}
+
+async function insertChanges(
+  trx: DatabaseTransaction,
+  messages: readonly ChangedMessage[],
+  changed_at: string,
+  changed_in: number | null,
+): Promise<void> {
   await trx
     .insertInto('message_changes')
     .values(
@@ -47,9 +62,10 @@ export async function recordChanges(
         message_id: messageId,
         space_pk: spacePk,
         changed_at,
+        changed_in,
       })),
     )
-    .onConflict((conflict) => conflict.column('message_id').doUpdateSet({ changed_at }))
+    .onConflict((conflict) => conflict.column('message_id').doUpdateSet({ changed_at, changed_in }))
     .execute();
 }
 

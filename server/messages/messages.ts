@@ -3,26 +3,22 @@ import { sql } from 'kysely';
 import type { Message } from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countOperation } from '../accounts/quotas.ts';
-import { type Caller, requireSession } from '../auth/sessions.ts';
+import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { lastEventTime } from '../database/last-event.ts';
 import type { NewRow } from '../database/schema.ts';
-import { transact } from '../database/transaction.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
+import { spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import {
-  type EventPosition,
-  nextEventTime,
-  positionAfter,
-  recordChanges,
-} from './message-order.ts';
+import { type EventPosition, formatTime, positionAfter, recordDeletions } from './message-order.ts';
 import { assertMessageText } from './message-text.ts';
 
 /**
@@ -86,8 +82,8 @@ export async function sendMessage(
 ): Promise<Message> {
   assertMessageText(text);
   const messageId = randomUUID();
-  const message = await transact(engine, async (trx) => {
-    await requireSession(trx, caller);
+  return transact(engine, async (trx) => {
+    const author = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
     await countOperation(trx, quotas, caller.userPk, 'sendMessage');
     const space = await findSpace(trx, caller, spaceId);
@@ -97,20 +93,18 @@ export async function sendMessage(
         'Only participants can send messages. Join the space first.',
       );
     }
-    const author = await trx
-      .selectFrom('users')
-      .select(['user_id', 'username', 'avatar'])
-      .where('pk', '=', caller.userPk)
-      .executeTakeFirstOrThrow();
+    const { ms, transaction } = await engine.nextEvent(trx, [space.pk]);
     const row = {
       message_id: messageId,
       space_pk: space.pk,
       author_pk: caller.userPk,
       text,
       word_count: countWords(text),
-      created_at: await nextEventTime(engine, trx, space.pk),
+      created_at: formatTime(ms),
+      changed_in: transaction,
     } satisfies NewRow<'messages'>;
     await trx.insertInto('messages').values(row).execute();
+    announceAfterCommit(engine, spaceSubject(spaceId));
     // Not read back, because PostgreSQL would then find conflicts between messages sent at the same time.
     return describeMessage(avatars, {
       ...row,
@@ -120,8 +114,6 @@ export async function sendMessage(
       is_appreciated: 0,
     });
   });
-  engine.announceEvent(spaceId);
-  return message;
 }
 
 /**
@@ -133,7 +125,7 @@ export async function deleteMessage(
   caller: Caller,
   messageId: string,
 ): Promise<void> {
-  const spaceId = await transact(engine, async (trx) => {
+  await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
     if (message.authorPk !== caller.userPk && message.spaceCreatorPk !== caller.userPk) {
@@ -143,9 +135,7 @@ export async function deleteMessage(
       );
     }
     await eraseMessageRows(engine, trx, message);
-    return message.spaceId;
   });
-  engine.announceEvent(spaceId);
 }
 
 /**
@@ -171,13 +161,13 @@ async function eraseMessageRows(
   trx: DatabaseTransaction,
   message: Pick<FoundMessage, 'pk' | 'spacePk' | 'messageId'>,
 ): Promise<void> {
-  await recordChanges(engine, trx, [message]);
+  await recordDeletions(engine, trx, [message]);
   await trx.deleteFrom('reports').where('message_pk', '=', message.pk).execute();
   await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
   await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
 }
 
-interface FoundMessage {
+export interface FoundMessage {
   pk: number;
   messageId: string;
   spacePk: number;

@@ -3,11 +3,12 @@ import type { Participation } from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { isLiveMessage } from '../database/erased-rows.ts';
-import { transact } from '../database/transaction.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { describeParticipation } from '../spaces/participations.ts';
 import { findSpace } from '../spaces/space-access.ts';
+import { listSubject } from '../spaces/subjects.ts';
 import { messageNotFound } from './messages.ts';
 
 /**
@@ -39,13 +40,23 @@ export async function markRead(
       .where(isLiveMessage)
       .executeTakeFirst();
     if (!message) throw messageNotFound();
-    await trx
+    const { numUpdatedRows } = await trx
       .updateTable('participations')
       .set({ read_until: message.created_at })
       .where('space_pk', '=', space.pk)
       .where('user_pk', '=', caller.userPk)
       .where(sql<boolean>`coalesce(read_until, joined_at) < ${message.created_at}`)
-      .execute();
+      .executeTakeFirst();
+    if (numUpdatedRows) {
+      const changed_in = await engine.transactionNumber(trx);
+      await trx
+        .updateTable('participations')
+        .set({ changed_in })
+        .where('space_pk', '=', space.pk)
+        .where('user_pk', '=', caller.userPk)
+        .execute();
+      announceAfterCommit(engine, listSubject(caller.userPk));
+    }
     return describeParticipation(trx, avatars, caller, space.pk);
   });
 }

@@ -4,9 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../config.ts';
 import { openAvatars, openServiceDatabase } from '../context.ts';
+import { ANNOUNCEMENTS } from '../database/announcements.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
 import { aggregateMetrics } from '../metrics/cluster.ts';
 import { relayReads } from '../rate-limits/cluster.ts';
+import { relayMessages } from '../system/cluster-relay.ts';
 import { grantRenderingTurns } from '../system/cluster-turns.ts';
 import { logStart } from './log.ts';
 import { resolvePort } from './port.ts';
@@ -66,6 +68,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   const port = await resolvePort(config);
   if (config.metricsToken !== null) aggregateMetrics(config.instance);
   relayReads();
+  relayMessages(ANNOUNCEMENTS);
   grantRenderingTurns();
 
   let hasServed = false;

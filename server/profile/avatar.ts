@@ -6,6 +6,7 @@ import { type AvatarStore, newAvatarName } from '../avatars/store.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
 import type { AvatarResources } from '../resources.ts';
+import { recordProfile } from '../spaces/record-profile.ts';
 import { overloaded } from '../system/concurrency.ts';
 
 /**
@@ -43,7 +44,7 @@ export async function changeAvatar(
         .executeTakeFirst();
       // The machine may have been suspended for hours. Housekeeping then removes the file, or has removed it.
       if (numDeletedRows === 0n) throw overloaded();
-      await replaceAvatar(trx, caller, avatar);
+      await replaceAvatar(engine, trx, caller, avatar);
     });
   } catch (error) {
     // For example, the account has been deleted meanwhile. Housekeeping can remove the new file now.
@@ -66,7 +67,7 @@ export async function removeAvatar(
 ): Promise<string> {
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await replaceAvatar(trx, caller, null);
+    await replaceAvatar(engine, trx, caller, null);
   });
   return avatars.url(null);
 }
@@ -80,12 +81,13 @@ export async function removeAvatarOf(engine: Engine, account: string): Promise<b
   return transact(engine, async (trx) => {
     const userPk = await findAccount(trx, account);
     if (userPk === undefined) return false;
-    await replaceAvatar(trx, { userPk }, null);
+    await replaceAvatar(engine, trx, { userPk }, null);
     return true;
   });
 }
 
 async function replaceAvatar(
+  engine: Engine,
   trx: DatabaseTransaction,
   { userPk }: Pick<Caller, 'userPk'>,
   avatar: string | null,
@@ -102,4 +104,5 @@ async function replaceAvatar(
     .set({ avatar, updated_at: new Date().toISOString() })
     .where('pk', '=', userPk)
     .execute();
+  await recordProfile(engine, trx, userPk);
 }

@@ -2,6 +2,7 @@ import { chooseUsername, usernameErrorOf } from '../accounts/username-availabili
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
+import { recordProfile } from '../spaces/record-profile.ts';
 
 /**
  * Changes the caller's username.
@@ -17,6 +18,11 @@ export async function changeUsername(
   try {
     await transact(engine, async (trx) => {
       await requireSession(trx, caller);
+      const former = await trx
+        .selectFrom('users')
+        .select('username')
+        .where('pk', '=', caller.userPk)
+        .executeTakeFirstOrThrow();
       await trx
         .updateTable('users')
         .set({
@@ -27,6 +33,7 @@ export async function changeUsername(
         })
         .where('pk', '=', caller.userPk)
         .execute();
+      if (name !== former.username) await recordProfile(engine, trx, caller.userPk);
     });
   } catch (error) {
     throw usernameErrorOf(engine, error);

@@ -1,4 +1,4 @@
-import cluster from 'node:cluster';
+import { relayMessages } from '../system/cluster-relay.ts';
 import type { ReadCounts, ReadLimits } from './read-limits.ts';
 
 /** The reads that a worker has allowed since its last message. The supervisor passes it on to the other workers. */
@@ -11,13 +11,7 @@ const EXCHANGE_INTERVAL_MS = 1_000;
 
 /** Makes this process, the supervisor, pass on the counts of reads between workers. */
 export function relayReads(): void {
-  cluster.on('message', (sender, message: Partial<ReadsMessage>) => {
-    if (!message.reads) return;
-    for (const worker of Object.values(cluster.workers ?? {})) {
-      // The empty callback ignores errors: a process that exits meanwhile needs no message.
-      if (worker && worker !== sender && worker.isConnected()) worker.send(message, () => {});
-    }
-  });
+  relayMessages('reads' satisfies keyof ReadsMessage);
 }
 
 /**

@@ -36,6 +36,12 @@ function latestMessages(earliest: RawBuilder<unknown> = sql`''`): RawBuilder<unk
   ) AS latest`;
 }
 
+/** SQL for the author of the last message in the space of a row of `participations`, which lists show. */
+export const latestAuthor = sql<number>`(
+  SELECT author_pk FROM ${latestMessages()} WHERE ${isLiveUser('latest.author_pk')}
+  ORDER BY created_at DESC, message_id DESC LIMIT 1
+)`;
+
 /** SQL for the number of messages of others in the space of a row of `participations` that the user has not read. */
 function unreadCount(userPk: number): RawBuilder<number> {
   return sql<number>`(SELECT count(*) FROM ${latestMessages(readUntil)}

@@ -3,11 +3,12 @@ import type { Participant, Participation, UnreadTotals } from '../../generated/t
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
-import type { Database, Engine } from '../database/engine.ts';
+import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import type { NewRow } from '../database/schema.ts';
-import { transact } from '../database/transaction.ts';
+import { NOTHING_SHOWN } from '../database/snapshot.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
@@ -15,8 +16,10 @@ import { writerOf } from '../search/writer-of.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { countUnread, listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces, stateOf } from './describe-spaces.ts';
+import { type ListPosition, positionAt } from './list-position.ts';
 import { findAnySpace, findSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
+import { listSubject, spaceSubject } from './subjects.ts';
 
 /**
  * Makes the caller a participant of a space. Does nothing if they already are one.
@@ -44,6 +47,7 @@ export async function joinSpace(
       await assertNotRemoved(trx, space.pk, caller.userPk);
       await assertParticipationQuota(trx, quotas, caller);
       const joined_at = new Date().toISOString();
+      const changed_in = await engine.transactionNumber(trx);
       await trx
         .insertInto('participations')
         .values({
@@ -53,14 +57,16 @@ export async function joinSpace(
           left_at: null,
           removed_at: null,
           read_until: null,
+          changed_in,
         } satisfies NewRow<'participations'>)
         .onConflict((conflict) =>
           conflict
             .columns(['space_pk', 'user_pk'])
-            .doUpdateSet({ joined_at, left_at: null, read_until: null }),
+            .doUpdateSet({ joined_at, left_at: null, read_until: null, changed_in }),
         )
         .execute();
-      await changeParticipantCount(engine, trx, space.pk, 1);
+      const keys = { spacePk: space.pk, userPk: caller.userPk, changed_in };
+      await countParticipant(engine, trx, { ...keys, delta: 1 });
     }
     const joined = await findSpace(trx, caller, spaceId);
     return {
@@ -104,13 +110,15 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
     const space = await findSpace(trx, caller, spaceId);
     if (space.creatorPk === caller.userPk) throw creatorCannotLeave();
     if (!space.isParticipant) return;
+    const changed_in = await engine.transactionNumber(trx);
     await trx
       .updateTable('participations')
-      .set({ left_at: new Date().toISOString() })
+      .set({ left_at: new Date().toISOString(), changed_in })
       .where('space_pk', '=', space.pk)
       .where('user_pk', '=', caller.userPk)
       .execute();
-    await changeParticipantCount(engine, trx, space.pk, -1);
+    const keys = { spacePk: space.pk, userPk: caller.userPk, changed_in };
+    await countParticipant(engine, trx, { ...keys, delta: -1 });
   });
 }
 
@@ -121,20 +129,30 @@ export function creatorCannotLeave(): DomainError {
   );
 }
 
-/** Changes the participant count of a space by `delta`, and moves the space in the search order if necessary. */
-export async function changeParticipantCount(
+/** A user who has become a participant, or no longer is one. */
+interface CountedParticipant {
+  spacePk: number;
+  userPk: number;
+  delta: 1 | -1;
+  /** See `Engine.transactionNumber`. */
+  changed_in: number;
+}
+
+/** Changes the participant count of a space, and moves the space in the search order if necessary. */
+export async function countParticipant(
   engine: Engine,
-  trx: Database,
-  spacePk: number,
-  delta: number,
+  trx: DatabaseTransaction,
+  { spacePk, userPk, delta, changed_in }: CountedParticipant,
 ): Promise<void> {
   const space = await trx
     .updateTable('spaces')
-    .set({ participant_count: sql`participant_count + ${delta}` })
+    .set({ participant_count: sql`participant_count + ${delta}`, changed_in })
     .where('pk', '=', spacePk)
-    .returning(['pk', 'participant_count', 'visibility'])
+    .returning(['pk', 'space_id', 'participant_count', 'visibility'])
     .executeTakeFirstOrThrow();
   if (space.visibility === 'public') await writerOf(engine).moveSpace(trx, space, delta);
+  announceAfterCommit(engine, spaceSubject(space.space_id));
+  announceAfterCommit(engine, listSubject(userPk));
 }
 
 /**
@@ -174,7 +192,7 @@ export async function describeParticipation(
 }
 
 /** Omits spaces whose creator is suspended, that were deleted after the rows were read, or that the caller cannot see. */
-async function describeParticipations(
+export async function describeParticipations(
   db: Database,
   avatars: AvatarUrls,
   caller: Caller,
@@ -199,6 +217,7 @@ function participationNotFound(): DomainError {
 
 /**
  * Returns a page of the caller's participations. The first one has the number of unread messages in all of them.
+ * @returns the page, and in `newer` where `readListChanges` continues
  * @param order `joined`: the most recently joined first; `recent`: those with the latest message first
  */
 export async function listParticipations(
@@ -206,7 +225,9 @@ export async function listParticipations(
   caller: Caller,
   order: 'joined' | 'recent',
   request: PageRequest,
-): Promise<Page<Participation> & { unread: UnreadTotals | null }> {
+): Promise<Page<Participation> & { newer: ListPosition; unread: UnreadTotals | null }> {
+  // Before the list, so that it contains all changes that the position does.
+  const newer = await readPosition(engine);
   const page = await (order === 'recent' ? listActiveSpaces : listJoinedSpaces)(
     engine.db,
     caller,
@@ -215,7 +236,18 @@ export async function listParticipations(
   const spacePks = page.items.map(({ space_pk }) => space_pk);
   const items = await describeParticipations(engine.db, avatars, caller, spacePks);
   const unread = request.position === undefined ? await countUnread(engine.db, caller) : null;
-  return { items, next: page.next, unread };
+  return { items, next: page.next, newer, unread };
+}
+
+/** Returns the position of a reader who reads the list now. On a standby, one from which nothing is known. */
+async function readPosition(engine: Engine): Promise<ListPosition> {
+  try {
+    return positionAt(await engine.readCommits());
+  } catch (error) {
+    // In other cases, the list cannot be read either.
+    if (!engine.isUnavailable(error)) throw error;
+    return positionAt({ snapshot: NOTHING_SHOWN, epoch: '' });
+  }
 }
 
 function listJoinedSpaces(

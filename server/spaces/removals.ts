@@ -8,7 +8,7 @@ import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { changeParticipantCount, creatorCannotLeave } from './participations.ts';
+import { countParticipant, creatorCannotLeave } from './participations.ts';
 import { findOwnSpace, isVisibleTo } from './space-access.ts';
 
 /**
@@ -44,13 +44,18 @@ export async function removeParticipant(
     const user = summarizeUser(avatars, participation);
     if (participation.removed_at !== null) return { user, removed_at: participation.removed_at };
     const removed_at = new Date().toISOString();
-    await trx
+    const { user_pk: userPk, left_at } = participation;
+    const update = trx
       .updateTable('participations')
-      .set({ left_at: participation.left_at ?? removed_at, removed_at })
       .where('space_pk', '=', space.pk)
-      .where('user_pk', '=', participation.user_pk)
-      .execute();
-    if (participation.left_at === null) await changeParticipantCount(engine, trx, space.pk, -1);
+      .where('user_pk', '=', userPk);
+    if (left_at !== null) {
+      await update.set({ removed_at }).execute();
+      return { user, removed_at };
+    }
+    const changed_in = await engine.transactionNumber(trx);
+    await update.set({ left_at: removed_at, removed_at, changed_in }).execute();
+    await countParticipant(engine, trx, { spacePk: space.pk, userPk, delta: -1, changed_in });
     return { user, removed_at };
   });
 }

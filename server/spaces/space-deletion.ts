@@ -3,9 +3,11 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../database/engine.ts';
 import { erasedId } from '../database/erased-rows.ts';
 import { columnOf } from '../database/prepared.ts';
-import { transact } from '../database/transaction.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { writerOf } from '../search/writer-of.ts';
+import { keepEnds } from './ended-participations.ts';
 import { findOwnSpace } from './space-access.ts';
+import { listSubject } from './subjects.ts';
 import { deleteUnusedTags } from './tags.ts';
 
 /** Number of rows that one statement deletes. Takes up to about 20 ms. */
@@ -13,6 +15,9 @@ export const ROWS_PER_STATEMENT = 500;
 
 /** Number of spaces whose rows are deleted together. */
 const SPACES_PER_BATCH = 50;
+
+/** Number of participants who are told of a deletion at once. Others learn of it by polls, or with their next request. */
+const MAX_ANNOUNCED_PARTICIPANTS = 1_000;
 
 /**
  * How long the transaction of a deletion may delete rows. It deletes small spaces and accounts completely. Larger ones
@@ -81,11 +86,46 @@ export async function hideSpaces(
   value: number,
 ): Promise<void> {
   await writerOf(engine).hideDeletedSpaces(trx, column, value);
+  await recordDeletion(engine, trx, column, value);
   await trx
     .deleteFrom('reports')
     .where('space_pk', 'in', (from) => from.selectFrom('erased_spaces').select('space_pk'))
     .execute();
   await trx.updateTable('spaces').set({ space_id: erasedId }).where(column, '=', value).execute();
+}
+
+/** Records what followers of lists need: when their users have lost the spaces, and the ids. */
+async function recordDeletion(
+  engine: Engine,
+  trx: DatabaseTransaction,
+  column: 'pk' | 'creator_pk',
+  value: number,
+): Promise<void> {
+  const changed_in = await engine.transactionNumber(trx);
+  const spaces = trx.selectFrom('spaces').where(`spaces.${column}`, '=', value);
+  await trx
+    .updateTable('erased_spaces')
+    .set({
+      // The participants of a suspended creator lost the space earlier, and must not learn of its deletion.
+      changed_in: sql`coalesce((
+        SELECT users.changed_in FROM spaces JOIN users ON users.pk = spaces.creator_pk
+        WHERE spaces.pk = erased_spaces.space_pk AND users.suspended_at IS NOT NULL
+      ), ${changed_in})`,
+      // Nothing of a deleted account may be left, not even the ids of its spaces.
+      ...(column === 'pk' && { space_id: spaces.select('space_id') }),
+    })
+    .where('space_pk', 'in', spaces.select('pk'))
+    // Otherwise, its deletion began earlier.
+    .where('changed_in', 'is', null)
+    .execute();
+  const participants = await trx
+    .selectFrom('participations')
+    .select('user_pk')
+    .where('space_pk', 'in', spaces.select('pk'))
+    .where('left_at', 'is', null)
+    .limit(MAX_ANNOUNCED_PARTICIPANTS)
+    .execute();
+  for (const { user_pk } of participants) announceAfterCommit(engine, listSubject(user_pk));
 }
 
 /**
@@ -179,11 +219,12 @@ async function eraseChangeBatch(trx: Database): Promise<boolean> {
 }
 
 async function eraseParticipationBatch(trx: Database): Promise<boolean> {
+  const batch = sql`
+    SELECT space_pk, user_pk FROM participations WHERE space_pk IN (${spaceBatch})
+    ORDER BY space_pk, user_pk LIMIT ${sql.lit(ROWS_PER_STATEMENT)}`;
+  await keepEnds(trx, batch);
   const { numAffectedRows } = await sql`
-    DELETE FROM participations WHERE (space_pk, user_pk) IN (
-      SELECT space_pk, user_pk FROM participations
-      WHERE space_pk IN (${spaceBatch}) LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
-    )`.execute(trx);
+    DELETE FROM participations WHERE (space_pk, user_pk) IN (${batch})`.execute(trx);
   return numAffectedRows !== 0n;
 }
 

@@ -3,12 +3,12 @@ import { sql } from 'kysely';
 import type { Space, SpaceCreation, SpaceUpdate } from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countOperation } from '../accounts/quotas.ts';
-import { type Caller, requireSession } from '../auth/sessions.ts';
+import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
-import type { Database } from '../database/engine.ts';
+import type { Database, Engine } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
 import type { NewRow } from '../database/schema.ts';
-import { transact } from '../database/transaction.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { writerOf } from '../search/writer-of.ts';
@@ -18,6 +18,7 @@ import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
 import { type FoundSpace, findOwnSpace, findSpace } from './space-access.ts';
 import { assertParticipationQuota, assertSpaceQuota, assertTagQuota } from './space-quotas.ts';
 import { parseDescription, parseTitle } from './space-text.ts';
+import { listSubject, spaceSubject } from './subjects.ts';
 import { addTags, deleteUnusedTags, parseTags, setTags, type TagName } from './tags.ts';
 
 /** A space, and the state in which it has been read. */
@@ -50,19 +51,15 @@ export async function createSpace(
     created_at: new Date().toISOString(),
   };
   return transact(engine, async (trx) => {
-    await requireSession(trx, caller);
+    const creator = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, space.space_id);
     await countOperation(trx, quotas, caller.userPk, 'createSpace');
     const spaceCount = await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
     // Before the tags are added. On PostgreSQL, reading new rows conflicts with other creations.
     if (tags.length > 0) await assertTagQuota(trx, quotas, caller, tags.length, spaceCount);
-    const creator = await trx
-      .selectFrom('users')
-      .select(['user_id', 'username', 'avatar'])
-      .where('pk', '=', caller.userPk)
-      .executeTakeFirstOrThrow();
-    const row = { ...space, creator_pk: caller.userPk } satisfies NewRow<'spaces'>;
+    const changed_in = await engine.transactionNumber(trx);
+    const row = { ...space, creator_pk: caller.userPk, changed_in } satisfies NewRow<'spaces'>;
     const { pk, version } = await trx
       .insertInto('spaces')
       .values(row)
@@ -77,8 +74,10 @@ export async function createSpace(
         left_at: null,
         removed_at: null,
         read_until: null,
+        changed_in,
       } satisfies NewRow<'participations'>)
       .execute();
+    announceAfterCommit(engine, listSubject(caller.userPk));
     const spaceTags = await addTags(trx, pk, tags);
     if (space.visibility === 'public') {
       await writerOf(engine).indexNewSpace(trx, { pk, ...row, tags: spaceTags });
@@ -165,7 +164,7 @@ export async function updateSpace(
     const space = await describeSpace(trx, avatars, pk, caller);
     const changes = changesOf(space, update);
     if (Object.values(changes).every((each) => each === undefined)) return { state, space };
-    await updateRow(trx, found, changes);
+    await updateRow(engine, trx, found, changes);
     let formerTags: number[] = [];
     if (changes.tags) {
       formerTags = await setTags(trx, pk, changes.tags);
@@ -175,6 +174,7 @@ export async function updateSpace(
     await writerOf(engine).indexSpaces(trx, [pk]);
     // After `indexSpaces`, because the index referred to the former tags until then.
     await deleteUnusedTags(trx, formerTags);
+    announceAfterCommit(engine, spaceSubject(spaceId));
     return readChanged(trx, avatars, caller, spaceId);
   });
 }
@@ -227,6 +227,7 @@ async function readChanged(
 const nextVersion = sql<number>`version + 1`;
 
 async function updateRow(
+  engine: Engine,
   trx: Database,
   space: FoundSpace,
   { tags: _, ...changes }: SpaceChanges,
@@ -234,9 +235,10 @@ async function updateRow(
   const { visibility } = changes;
   if (visibility === 'public') await assertPublishable(trx, space);
   const code = visibility && { invitation_code: invitationCodeFor(visibility) };
+  const changed_in = await engine.transactionNumber(trx);
   await trx
     .updateTable('spaces')
-    .set({ ...changes, ...code, version: nextVersion })
+    .set({ ...changes, ...code, version: nextVersion, changed_in })
     .where('pk', '=', space.pk)
     .execute();
 }
@@ -283,11 +285,13 @@ export async function renewInvitationCode(
         'This space is public, so it has no invitation code. Anyone can join it.',
       );
     }
+    const changed_in = await engine.transactionNumber(trx);
     await trx
       .updateTable('spaces')
-      .set({ invitation_code: newInvitationCode(), version: nextVersion })
+      .set({ invitation_code: newInvitationCode(), version: nextVersion, changed_in })
       .where('pk', '=', pk)
       .execute();
+    announceAfterCommit(engine, spaceSubject(spaceId));
     return readChanged(trx, avatars, caller, spaceId);
   });
 }

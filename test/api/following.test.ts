@@ -8,6 +8,7 @@ import { openFollowers } from '../../server/messages/followers.ts';
 import { deleteExpiredChanges } from '../../server/messages/message-order.ts';
 import { removeMessage } from '../../server/messages/messages.ts';
 import { runAs } from '../../server/system/senders.ts';
+import { openWaits } from '../../server/system/waits.ts';
 import { startApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
@@ -348,7 +349,8 @@ describe('listMessages with wait', () => {
 
   test('ends the longest wait of the account with the most waits if there are too many', async () => {
     const { engine, avatars } = app.context;
-    const followers = openFollowers({ engine, avatars }, () => {}, 3);
+    const all = openWaits(3);
+    const followers = openFollowers({ engine, avatars, waits: all }, () => {});
     const position = [Date.now() + 60_000, ''] as const;
     const ended: string[] = [];
     const waits: Promise<unknown>[] = [];
@@ -366,7 +368,7 @@ describe('listMessages with wait', () => {
       await sleep(20);
     }
     await expect.poll(() => ended).toEqual(['a0', 'a1']);
-    await followers.endWaits();
+    await all.endAll();
     await Promise.all(waits);
     followers.close();
   });

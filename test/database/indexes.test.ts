@@ -63,9 +63,11 @@ test('An import drops indexes only of an empty database', async () => {
   expect(await tryToDrop()).toEqual([
     'appreciations_by_author',
     'appreciations_by_user',
+    'current_participations_by_user',
     'messages_by_author',
     'participations_by_space',
     'participations_by_user',
+    'past_participations_by_user',
     'public_spaces_by_creator',
     'public_spaces_by_title',
     'removals_by_space',

@@ -39,6 +39,8 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   message_changes: 'internal',
   mails: 'internal',
   mail_tokens: 'internal',
+  ended_participations: 'internal',
+  last_transaction: 'internal',
 };
 
 export function tablesOf(kind: TableKind): (keyof Schema)[] {

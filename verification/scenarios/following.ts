@@ -238,4 +238,105 @@ export const following: Scenario[] = [
       }
     },
   },
+  {
+    operation: 'listParticipations',
+    sentence: 'a follower of the list has the list of a fresh read, however small the pages are',
+    rule: '`left_space_ids` has spaces that are no longer in the list',
+    async run({ user, newcomer }) {
+      const ada = await user();
+      // Nobody else changes the list of a new account.
+      const grace = await newcomer();
+      const [first, second, third] = [
+        await createSpace(ada),
+        await createSpace(ada, { visibility: 'private' }),
+        await createSpace(ada),
+      ] as const;
+      for (const space of [first, second]) await join(space, grace);
+      const known = new Map<string, Body<'getParticipation'>>();
+      const page = await grace.call('listParticipations');
+      for (const each of page.items) known.set(each.space.space_id, each);
+      let after = page.newer_cursor;
+      const read = async (inputs: object) => {
+        const changes = await grace.call('listParticipations', { after, ...inputs });
+        for (const each of changes.items) known.set(each.space.space_id, each);
+        for (const id of changes.left_space_ids) known.delete(id);
+        equal(
+          [changes.next_cursor, changes.is_complete, changes.unread],
+          [null, true, null],
+          'next_cursor, is_complete and unread with after',
+        );
+        after = changes.newer_cursor;
+        return changes.items.length + changes.left_space_ids.length;
+      };
+      const expectFresh = async (what: string, inputs: object = {}) => {
+        for (let i = 0; (await read(inputs)) > 0; i += 1) {
+          require(i < 30, `The pages after newer_cursor never end, ${what}`);
+        }
+        const { items } = await grace.call('listParticipations');
+        const sorted = (list: Body<'getParticipation'>[]) =>
+          list.toSorted((a, b) => (a.space.space_id < b.space.space_id ? -1 : 1));
+        equal(sorted([...known.values()]), sorted(items), `The list of a follower ${what}`);
+      };
+      await expectFresh('before any change');
+      const { message_id } = await send(ada, first);
+      await send(ada, second);
+      await join(third, grace);
+      await expectFresh('after messages and a new participation', { limit: 1 });
+      const { space_id } = first;
+      await grace.call('markRead', { space_id, message_id });
+      await expectFresh('after markRead');
+      await ada.call('updateSpace', { space_id: third.space_id, title: 'Another title' });
+      await ada.call('deleteMessage', { message_id });
+      await expectFresh('after another title and a deleted message');
+      await ada.call('removeParticipant', { space_id: second.space_id, user_id: grace.id });
+      await grace.call('leaveSpace', { space_id: third.space_id });
+      await ada.call('deleteSpace', { space_id });
+      await expectFresh('after the end of all participations', { limit: 2 });
+      equal([...known.keys()], [], 'Spaces of the follower');
+    },
+  },
+  {
+    operation: 'listParticipations',
+    sentence: 'a waiting request ends with the change, at its time limit or with its session',
+    rule: '`wait` works as in `listMessages`',
+    async run({ user, newcomer, word, signIn }) {
+      const ada = await user();
+      const grace = await newcomer();
+      const space = await createSpace(ada);
+      await join(space, grace);
+      const page = await grace.call('listParticipations');
+      const after = page.newer_cursor;
+      equal([page.left_space_ids, page.is_complete], [[], true], 'Changes without after');
+      const refuse = (inputs: object, codes: string | string[]) =>
+        grace.refused('listParticipations', { ...inputs }, codes);
+      await refuse({ after, cursor: word() }, ['invalid_request', 'invalid_cursor']);
+      await refuse({ wait: 1 }, 'invalid_request');
+      await refuse({ after: word() }, ['invalid_cursor', 'invalid_request']);
+      const [empty, emptySeconds] = await timed(
+        grace.call('listParticipations', { after, wait: 1 }),
+      );
+      equal([empty.items, empty.left_space_ids], [[], []], 'Changes before any happened');
+      require(emptySeconds >
+        0.9, `The request with wait=1 ended after ${emptySeconds.toFixed(1)} s`);
+      const wait = { after: empty.newer_cursor, wait: 25 };
+      const changed = timed(grace.call('listParticipations', wait));
+      await pause(250);
+      const { message_id } = await send(ada, space);
+      const [changes, seconds] = await changed;
+      equal(changes.items[0]?.last_message?.message_id, message_id, 'The changed last_message');
+      require(seconds < 10, `A waiting request got a message only after ${seconds.toFixed(0)} s`);
+      const second = await signIn(grace);
+      const ended = timed(
+        second.refused(
+          'listParticipations',
+          { after: changes.newer_cursor, wait: 25 },
+          'unauthenticated',
+        ),
+      );
+      await pause(250);
+      await second.call('logout');
+      const [, endSeconds] = await ended;
+      require(endSeconds < 8, `The waiting request ended only after ${endSeconds.toFixed(0)} s`);
+    },
+  },
 ];

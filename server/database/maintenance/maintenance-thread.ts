@@ -1,9 +1,10 @@
 import { Worker } from 'node:worker_threads';
-import type { TaskName, TaskTarget } from '../engine.ts';
+import type { Engine, TaskName, TaskTarget } from '../engine.ts';
 import { deserializeError } from '../serialized-error.ts';
 import type {
   TaskRequest,
   TaskResponse,
+  ThreadAnnouncement,
   ThreadRequest,
   ThreadSettings,
   ThreadWarning,
@@ -30,6 +31,7 @@ export class MaintenanceThread {
   readonly #entry: URL;
   readonly #settings: ThreadSettings;
   readonly #unavailableError: (message: string) => Error;
+  readonly #announceEvent: Engine['announceEvent'];
   readonly #pendingTasks = new Map<number, PendingTask>();
   #lastRequestId = 0;
   #isStopping = false;
@@ -42,11 +44,18 @@ export class MaintenanceThread {
   /**
    * @param entry a module that calls `runThread`
    * @param unavailableError creates an error for which `Engine.isUnavailable` returns true
+   * @param announceEvent    called with the events of the thread
    */
-  constructor(entry: URL, settings: ThreadSettings, unavailableError: (message: string) => Error) {
+  constructor(
+    entry: URL,
+    settings: ThreadSettings,
+    unavailableError: (message: string) => Error,
+    announceEvent: Engine['announceEvent'] = () => {},
+  ) {
     this.#entry = entry;
     this.#settings = settings;
     this.#unavailableError = unavailableError;
+    this.#announceEvent = announceEvent;
     this.#running = this.#start();
   }
 
@@ -101,8 +110,9 @@ export class MaintenanceThread {
     const worker = new Worker(this.#entry, { workerData: this.#settings });
     this.#hasEnded = false;
     let failure: Error | undefined;
-    worker.on('message', (message: TaskResponse | ThreadWarning) => {
+    worker.on('message', (message: TaskResponse | ThreadAnnouncement | ThreadWarning) => {
       if ('warning' in message) process.emitWarning(message.warning);
+      else if ('subject' in message) this.#announceEvent(message.subject);
       else this.#settleTask(message);
     });
     worker.on('error', (error: Error) => {

@@ -2,7 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Engine, IndexEngine, Indexer, Tasks } from '../engine.ts';
 import { TaskRunner } from './task-runner.ts';
-import type { ThreadRequest, ThreadSettings, ThreadWarning } from './thread-messages.ts';
+import type {
+  ThreadAnnouncement,
+  ThreadRequest,
+  ThreadSettings,
+  ThreadWarning,
+} from './thread-messages.ts';
 
 /** Time between two rounds of maintenance. */
 const MAINTENANCE_INTERVAL_MS = 250;
@@ -43,9 +48,13 @@ export const stopSignal = stopping.signal;
 
 /** Runs tasks and maintenance in the current thread until a stop request. Then closes the engine. */
 export async function runThread(work: ThreadWork): Promise<void> {
-  const { engine, unavailableError } = work;
+  const { unavailableError } = work;
   const port = parentPort;
   if (!port) throw new Error('This module must run in a worker thread.');
+  const announceEvent = (subject: string) => {
+    port.postMessage({ subject } satisfies ThreadAnnouncement);
+  };
+  const engine = { ...work.engine, announceEvent };
   const { runsMaintenance, tasksModule } = settings;
   const tasks = await loadTasks(tasksModule);
   const respond = port.postMessage.bind(port);

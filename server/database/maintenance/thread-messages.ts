@@ -21,6 +21,11 @@ export interface TaskRequest {
 
 export type ThreadRequest = TaskRequest | { kind: 'stop' };
 
+/** An event in the thread to announce. See `Engine.announceEvent`. */
+export interface ThreadAnnouncement {
+  subject: string;
+}
+
 /** The thread's response to a `TaskRequest`. */
 export interface TaskResponse {
   requestId: number;

@@ -9,8 +9,8 @@ const CHANNEL = 'space_service_events';
 /** Announcements of this time share a notification, so that many writers cause few of them. */
 const SEND_INTERVAL_MS = 10;
 
-/** PostgreSQL accepts 8,000 bytes, and an id has up to 64. */
-const MAX_SPACES_PER_NOTIFICATION = 100;
+/** PostgreSQL accepts 8,000 bytes, and a subject has up to 78. */
+const MAX_SUBJECTS_PER_NOTIFICATION = 100;
 
 const RECONNECT_DELAY_MS = 1_000;
 
@@ -24,7 +24,7 @@ export interface Announcements extends Pick<Engine, 'announceEvent' | 'onEvent'>
  * process ends in between. With a connection pooler, others may not receive any.
  */
 export function openAnnouncements(url: string, db: Database): Announcements {
-  const events = new EventEmitter<{ event: [spaceId: string] }>();
+  const events = new EventEmitter<{ event: [subject: string] }>();
   const sender = crypto.randomUUID();
   const stopping = new AbortController();
   const unsent = new Set<string>();
@@ -33,11 +33,11 @@ export function openAnnouncements(url: string, db: Database): Announcements {
 
   async function send(): Promise<void> {
     await sleep(SEND_INTERVAL_MS);
-    const spaceIds = [...unsent];
+    const subjects = [...unsent];
     unsent.clear();
     sending = undefined;
-    for (let i = 0; i < spaceIds.length; i += MAX_SPACES_PER_NOTIFICATION) {
-      const payload = [sender, ...spaceIds.slice(i, i + MAX_SPACES_PER_NOTIFICATION)].join(' ');
+    for (let i = 0; i < subjects.length; i += MAX_SUBJECTS_PER_NOTIFICATION) {
+      const payload = [sender, ...subjects.slice(i, i + MAX_SUBJECTS_PER_NOTIFICATION)].join(' ');
       // Others notice the event by their own polls.
       await sql`SELECT pg_notify(${CHANNEL}, ${payload})`.execute(db).catch(() => {});
     }
@@ -53,9 +53,9 @@ export function openAnnouncements(url: string, db: Database): Announcements {
         const lost = Promise.withResolvers<void>();
         client.on('end', lost.resolve);
         client.on('notification', ({ payload = '' }) => {
-          const [from, ...spaceIds] = payload.split(' ');
+          const [from, ...subjects] = payload.split(' ');
           if (from === sender) return;
-          for (const spaceId of spaceIds) events.emit('event', spaceId);
+          for (const subject of subjects) events.emit('event', subject);
         });
         stopping.signal.addEventListener('abort', () => lost.resolve());
         await client.query(`LISTEN ${CHANNEL}`);
@@ -70,9 +70,9 @@ export function openAnnouncements(url: string, db: Database): Announcements {
   }
 
   return {
-    announceEvent(spaceId) {
-      events.emit('event', spaceId);
-      unsent.add(spaceId);
+    announceEvent(subject) {
+      events.emit('event', subject);
+      unsent.add(subject);
       sending ??= send();
     },
     onEvent(listener) {

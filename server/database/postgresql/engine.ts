@@ -17,6 +17,7 @@ import { type Meter, startMeter } from '../sqlite/waiting.ts';
 import { wordIndex } from '../sqlite/word-index/word-index.ts';
 import { withTimeout } from '../timeout.ts';
 import { type Announcements, openAnnouncements } from './announcements.ts';
+import { readCommits, transactionNumber } from './commits.ts';
 import { connect } from './dialect.ts';
 import {
   explainFailure,
@@ -26,7 +27,7 @@ import {
   stoppingError,
   timeoutError,
 } from './errors.ts';
-import { nextEventMs } from './event-clocks.ts';
+import { nextEvent } from './event-clocks.ts';
 import { reportWait } from './lock-wait.ts';
 import { assertMigrated, migrateToLatest, readMissing } from './migrate.ts';
 import { limitConnections, openPool, RESPONSE_TIMEOUT_MS } from './pool.ts';
@@ -82,6 +83,7 @@ export async function openPostgresql(
             tasksModule: tasksModule?.href,
           },
           stoppingError,
+          announcements?.announceEvent,
         )
       : undefined;
   return createEngine(db, {
@@ -259,7 +261,9 @@ export function createEngine(
     lockForWriting: onLockWait
       ? (trx, mode) => reportWait(lockForWriting(trx, mode), onLockWait)
       : lockForWriting,
-    nextEventMs,
+    nextEvent,
+    transactionNumber,
+    readCommits: () => readCommits(db),
     ...announcements,
     isConflict,
     isUniqueViolation,

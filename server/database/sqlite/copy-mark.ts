@@ -11,10 +11,20 @@ export function markAsCopy(sqlite: Sqlite.Database): void {
   sqlite.pragma(`application_id = ${COPY_APPLICATION_ID}`);
 }
 
-/** Removes the mark of a copy that becomes a database in use. Does nothing for other files. */
+/**
+ * Removes the mark of a copy that becomes a database in use, and begins a new epoch, because the original may have had
+ * later transactions. Does nothing for other files.
+ */
 export function removeCopyMark(sqlite: Sqlite.Database): void {
   const id = sqlite.pragma('application_id', { simple: true });
-  if (id === COPY_APPLICATION_ID) sqlite.pragma('application_id = 0');
+  if (id !== COPY_APPLICATION_ID) return;
+  sqlite.transaction(() => {
+    sqlite.pragma('application_id = 0');
+    // Copies of older versions have no such table. The migration begins an epoch.
+    const table = sqlite.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'last_transaction'`);
+    if (!table.get()) return;
+    sqlite.exec('UPDATE last_transaction SET epoch = lower(hex(randomblob(16)))');
+  })();
 }
 
 /** Whether these bytes are the beginning of a database file, such as a backup. */

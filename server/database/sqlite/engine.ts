@@ -1,16 +1,16 @@
-import { EventEmitter } from 'node:events';
 import { existsSync } from 'node:fs';
 import { OperatorError } from '../../errors.ts';
 import type { Database, Engine } from '../engine.ts';
 import type { OpenOptions } from '../kind.ts';
 import { MaintenanceThread } from '../maintenance/maintenance-thread.ts';
 import { missingTask } from '../maintenance/missing-task.ts';
+import { type Announcements, openAnnouncements } from './announcements.ts';
 import { DamageWatch, runCheck } from './check.ts';
+import { nextEvent, readCommits, transactionNumber } from './commits.ts';
 import { removeCopyMark } from './copy-mark.ts';
 import { isMarkedAsDamaged, replaceIncompleteIndex } from './damage.ts';
 import { connect } from './dialect.ts';
 import { busyError, explainFailure, isDamage, isUnavailable, isUniqueViolation } from './errors.ts';
-import { nextEventMs } from './event-clock.ts';
 import { dropIndexes } from './indexes.ts';
 import { migrateToLatest, readMissingMigrations } from './migrate.ts';
 import { withPlainConnection } from './open-file.ts';
@@ -68,18 +68,22 @@ export async function openSqlite(
   }
   const needsThread = purpose === 'service' && (runsMaintenance || tasksModule);
   if (!needsThread) return createEngine(db, { file, activity: meter.activity });
+  const announcements = openAnnouncements();
   const thread = new MaintenanceThread(
     new URL('./maintenance/thread-entry.ts', import.meta.url),
     { database: file, runsMaintenance, tasksModule: tasksModule?.href },
     busyError,
+    announcements.announceEvent,
   );
   return createEngine(db, {
     file,
     activity: meter.activity,
+    announcements,
     runTask: (task, target) => thread.runTask(task, target),
-    beforeClose: async () => {
+    async beforeClose() {
       await thread.stop();
       await watch.settle();
+      announcements.close();
     },
   });
 }
@@ -89,6 +93,7 @@ interface EngineOptions {
   file?: string;
   runTask?: Engine['runTask'];
   activity?: Engine['activity'];
+  announcements?: Pick<Announcements, 'announceEvent' | 'onEvent'>;
   beforeClose?: () => Promise<void>;
 }
 
@@ -101,11 +106,11 @@ export function createEngine(
       throw missingTask(task);
     },
     activity = startMeter().activity,
+    // Servers notice the events of commands by their own polls.
+    announcements = { announceEvent() {}, onEvent() {} },
     beforeClose = async () => {},
   }: EngineOptions = {},
 ): Engine {
-  // Other processes find events by their own polls, which are cheap in a local file.
-  const events = new EventEmitter<{ event: [spaceId: string] }>();
   const close = async () => {
     await beforeClose();
     await db.destroy();
@@ -131,10 +136,12 @@ export function createEngine(
         })
         .execute();
     },
-    nextEventMs,
+    nextEvent,
+    transactionNumber,
+    readCommits: () => readCommits(db),
     dropIndexes,
-    announceEvent: (spaceId) => void events.emit('event', spaceId),
-    onEvent: (listener) => void events.on('event', listener),
+    announceEvent: announcements.announceEvent,
+    onEvent: announcements.onEvent,
     isUniqueViolation,
     isUnavailable: (error) => isUnavailable(error) || isDamage(error),
     isDamaged,

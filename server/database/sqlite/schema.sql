@@ -39,10 +39,21 @@ CREATE TABLE discarded_avatars (
   remove_after TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE ended_participations (
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  space_pk INTEGER NOT NULL,
+  space_id TEXT,
+  changed_in INTEGER NOT NULL,
+  ended_at TEXT NOT NULL,
+  PRIMARY KEY (user_pk, space_pk)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX ended_participations_by_time ON ended_participations (ended_at);
+
 CREATE TABLE erased_spaces (
   space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE,
   key INTEGER
-) STRICT;
+, space_id TEXT, changed_in INTEGER) STRICT;
 
 CREATE INDEX erased_spaces_by_key ON erased_spaces (key) WHERE key IS NOT NULL;
 
@@ -60,6 +71,8 @@ CREATE TABLE idempotency_keys (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idempotency_keys_by_creation ON idempotency_keys (created_at);
+
+CREATE TABLE last_transaction (number INTEGER NOT NULL, epoch TEXT NOT NULL) STRICT;
 
 CREATE TABLE mail_tokens (
   token_hash TEXT PRIMARY KEY,
@@ -95,7 +108,9 @@ CREATE TABLE message_changes (
   message_id TEXT PRIMARY KEY,
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   changed_at TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+, changed_in INTEGER) STRICT, WITHOUT ROWID;
+
+CREATE INDEX deletions_by_space ON message_changes (space_pk, changed_at) WHERE changed_in IS NOT NULL;
 
 CREATE INDEX message_changes_by_space ON message_changes (space_pk, changed_at, message_id);
 
@@ -109,7 +124,7 @@ CREATE TABLE messages (
   text TEXT NOT NULL,
   word_count INTEGER NOT NULL,
   created_at TEXT NOT NULL
-) STRICT;
+, changed_in INTEGER) STRICT;
 
 CREATE INDEX messages_by_author ON messages (author_pk, space_pk, word_count);
 
@@ -119,13 +134,17 @@ CREATE TABLE participations (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
-  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT,
+  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT, changed_in INTEGER,
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX current_participations_by_user ON participations (user_pk, joined_at) WHERE left_at IS NULL;
 
 CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHERE left_at IS NULL;
 
 CREATE INDEX participations_by_user ON participations (user_pk, joined_at);
+
+CREATE INDEX past_participations_by_user ON participations (user_pk, changed_in) WHERE left_at IS NOT NULL;
 
 CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE removed_at IS NOT NULL;
 
@@ -217,7 +236,7 @@ CREATE TABLE spaces (
   visibility TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
   invitation_code TEXT,
   participant_count INTEGER NOT NULL,
-  created_at TEXT NOT NULL, version INTEGER NOT NULL DEFAULT 1,
+  created_at TEXT NOT NULL, version INTEGER NOT NULL DEFAULT 1, changed_in INTEGER,
   CHECK ((invitation_code IS NOT NULL) = (visibility = 'private'))
 ) STRICT;
 
@@ -274,12 +293,14 @@ CREATE TABLE users (
   is_verified INTEGER NOT NULL CHECK (is_verified IN (0, 1)),
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL
-, suspended_at TEXT) STRICT;
+, suspended_at TEXT, changed_in INTEGER) STRICT;
 
 CREATE TRIGGER search_revision_4 AFTER UPDATE OF username, avatar ON users
   BEGIN UPDATE search_revision SET value = value + 1; END;
 
 CREATE UNIQUE INDEX users_by_avatar ON users (avatar) WHERE avatar IS NOT NULL;
+
+CREATE INDEX users_by_change ON users (changed_in) WHERE changed_in IS NOT NULL;
 
 CREATE VIRTUAL TABLE word_index USING fts5(
   words, content='', contentless_delete=1, detail=none, prefix='1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31',

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { draw } from './drawing.ts';
+import { draw } from '../../support/drawing.ts';
 
 /** Arguments of strace that record what `readDiskCalls` reads, of these files. */
 export const recordDiskCalls = (trace: string, files: readonly string[]): string[] => [

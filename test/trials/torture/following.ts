@@ -8,11 +8,11 @@ import { createClient, createConfig } from '../../../generated/client/index.ts';
 import * as api from '../../../generated/sdk.gen.ts';
 import { register, type TestUser } from '../../support/client.ts';
 import { createTestDatabase, isPostgresql } from '../../support/databases.ts';
+import { draw } from '../../support/drawing.ts';
 import { preload } from '../../support/processes.ts';
 import { retryWhileUnavailable } from '../../support/retry.ts';
 import { type Server, startServer } from '../../support/server.ts';
 import { createSpace, joinSpace } from '../../support/spaces.ts';
-import { draw } from './drawing.ts';
 import type { Trial } from './trial.ts';
 
 const WRITERS = 8;

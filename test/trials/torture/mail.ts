@@ -9,10 +9,10 @@ import type { Database } from '../../../server/database/engine.ts';
 import { openDatabase } from '../../../server/database/open.ts';
 import { clientOf, retryingClientOf } from '../../support/client.ts';
 import { createTestDatabase, isPostgresql } from '../../support/databases.ts';
+import { draw, remember } from '../../support/drawing.ts';
 import { type MailServer, type ReceivedMail, startMailServer } from '../../support/mail-server.ts';
 import { type Server, startServer } from '../../support/server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { draw, remember } from './drawing.ts';
 import type { Trial } from './trial.ts';
 
 const WRITERS = 6;

@@ -4,8 +4,8 @@ import * as api from '../../../generated/sdk.gen.ts';
 import type { Database } from '../../../server/database/engine.ts';
 import { openDatabase } from '../../../server/database/open.ts';
 import { retryingClientOf } from '../../support/client.ts';
+import { draw } from '../../support/drawing.ts';
 import { startServer } from '../../support/server.ts';
-import { draw } from './drawing.ts';
 import { type Outcome, outcomeOf, registerAll, tally } from './people.ts';
 import type { Trial } from './trial.ts';
 

@@ -32,6 +32,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   'exact-searches': async () => (await import('./search-copy.ts')).exactSearches,
   'exact-lists': async () => (await import('./search-copy.ts')).exactLists,
   'search-kills': async () => (await import('./search-copy.ts')).searchKills,
+  'list-following': async () => (await import('./list-following.ts')).listFollowing,
   following: async () => (await import('./following.ts')).following,
   mail: async () => (await import('./mail.ts')).mail,
   workers: async () => (await import('./workers.ts')).workers,

@@ -14,11 +14,11 @@ import { indexer } from '../../../server/search/document-rows.ts';
 import { writerOf } from '../../../server/search/writer-of.ts';
 import { register, type TestUser } from '../../support/client.ts';
 import { assertConsistent } from '../../support/consistency.ts';
+import { draw } from '../../support/drawing.ts';
 import { query, startPostgresql } from '../../support/postgresql.ts';
 import { startProcess } from '../../support/processes.ts';
 import { type Server, startServer } from '../../support/server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { draw } from './drawing.ts';
 import { checkCrowds } from './search-copy/crowds.ts';
 import {
   checkSearches,

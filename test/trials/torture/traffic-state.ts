@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Client, createClient, createConfig } from '../../../generated/client/index.ts';
-import { draw } from './drawing.ts';
+import { draw } from '../../support/drawing.ts';
 import { type Facts, type Ledger, openLedger } from './ledger.ts';
 
 /** A user of the traffic. A mark identifies users, spaces and messages, see `Facts`. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type Operation, operations } from '../../../server/contract.ts';
 import { declaredStatuses } from '../../support/contract.ts';
+import { draw, drawName } from '../../support/drawing.ts';
 import { inputNamesOf } from '../../support/requests.ts';
 import { retryWhileUnavailable } from '../../support/retry.ts';
-import { draw, drawName } from './drawing.ts';
 import type { Facts, Journal, Ledger } from './ledger.ts';
 import { sendExample } from './people.ts';
 import { openState, TAGS, type TrafficUser, WORDS } from './traffic-state.ts';

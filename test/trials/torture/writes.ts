@@ -3,8 +3,8 @@ import sharp from 'sharp';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { BioChange, SpaceCreation } from '../../../generated/types.gen.ts';
 import { operations } from '../../../server/contract.ts';
+import { draw, remember } from '../../support/drawing.ts';
 import { bodyExampleOf } from '../../support/requests.ts';
-import { draw, remember } from './drawing.ts';
 import { ANY, type Changes, spaceValue } from './ledger.ts';
 import { drawWhere, TAGS, type TrafficState, type TrafficUser, WORDS } from './traffic-state.ts';
 

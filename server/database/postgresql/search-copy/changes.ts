@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { includes, parseSnapshot, shows } from '../../snapshot.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { type Copy, readContents, toRows, toSpacePks, writeContents } from './contents.ts';
 import {
@@ -11,7 +12,6 @@ import {
 import { removeHiddenSpaces } from './hidden.ts';
 import { type LoggedChange, readLargeTransactions, readLog, readLogState } from './log.ts';
 import { notReady } from './not-ready.ts';
-import { includes, parseSnapshot, shows } from './snapshot.ts';
 import {
   deletePending,
   insertPending,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
-import { parseSnapshot, type Snapshot } from './snapshot.ts';
+import { parseSnapshot, type Snapshot } from '../../snapshot.ts';
 
 /**
  * - `building`: it has never been complete

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database, SpaceChanges } from '../../engine.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { Snapshot } from '../../snapshot.ts';
+import { EPOCH } from '../epoch.ts';
 
 /** How long the log keeps changes. Cursors of searches are valid for as long. */
 const RETENTION = sql`interval '1 hour'`;
@@ -19,10 +20,7 @@ export async function recordChanges(
 export interface LogState {
   /** See `Snapshot`. */
   snapshot: string;
-  /**
-   * Differs if transaction ids can have been used again: in another or a restored database, after a restart and on
-   * another server. Null from then until `beginEpoch` is called.
-   */
+  /** See `epoch.ts`. */
   epoch: string | null;
   /** The log has all changes of the transactions after this one. */
   bound: number;
@@ -30,18 +28,11 @@ export interface LogState {
   hasChanges: boolean;
 }
 
-/**
- * SQL for a text that identifies the running server, the database and the table of the epoch. A dump contains the table,
- * so its content alone does not identify them.
- */
-const SERVER = sql`concat_ws(' ', (SELECT oid FROM pg_database WHERE datname = current_database()),
-  'search_epoch'::regclass::oid, extract(epoch FROM pg_postmaster_start_time()))`;
-
 /** Compares the log with the snapshot of a copy. Called before every search, so it is one statement. */
 export async function readLogState(source: Database, since: Snapshot): Promise<LogState> {
   const { rows } = await sql<LogState>`
     SELECT pg_current_snapshot()::text AS snapshot,
-      (SELECT token::text FROM search_epoch WHERE server = ${SERVER}) AS epoch,
+      ${EPOCH} AS epoch,
       (SELECT xid::text::bigint FROM search_changes_bound) AS bound,
       EXISTS (SELECT FROM ${invisibleChanges(since)}) AS "hasChanges"`.execute(source);
   return rows[0] as LogState;
@@ -118,22 +109,6 @@ function invisibleChanges({ end, open }: Snapshot): RawBuilder<unknown> {
     UNION ALL
     SELECT * FROM search_changes WHERE xid = ANY(${open.map(String)}::text[]::xid8[])
   ) AS invisible`;
-}
-
-/**
- * Begins a new epoch, unless another process has. Empties the log, whose transaction ids may be used again. Copies do not
- * need it, because they are repaired after the commit.
- */
-export async function beginEpoch(source: Database): Promise<void> {
-  await source.transaction().execute(async (trx) => {
-    await sql`LOCK TABLE search_epoch IN EXCLUSIVE MODE`.execute(trx);
-    const { rows } = await sql`SELECT FROM search_epoch WHERE server = ${SERVER}`.execute(trx);
-    if (rows.length > 0) return;
-    await sql`DELETE FROM search_epoch`.execute(trx);
-    await sql`INSERT INTO search_epoch SELECT gen_random_uuid(), ${SERVER}`.execute(trx);
-    await sql`DELETE FROM search_changes`.execute(trx);
-    await sql`UPDATE search_changes_bound SET xid = '0'`.execute(trx);
-  });
 }
 
 /** Deletes changes that are older than the retention and that every later snapshot shows. */

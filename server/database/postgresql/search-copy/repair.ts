@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import { columnOf } from '../../prepared.ts';
 import type { PublicSpaces } from '../../schema.ts';
+import { NOTHING_SHOWN, parseSnapshot } from '../../snapshot.ts';
 import { readSnapshot, transact } from '../../transaction.ts';
 import { incomplete, marksOf, SPACES_PER_BATCH } from './changes.ts';
 import {
@@ -18,10 +19,7 @@ import {
 import { type CopyState, readState, writeState } from './copy-state.ts';
 import { removeHidden } from './hidden.ts';
 import { type LoggedChange, type LogState, readLog, readLogState } from './log.ts';
-import { parseSnapshot, type Snapshot } from './snapshot.ts';
 import { insertPending, insertSpaceChanges } from './statements.ts';
-
-const NOTHING_SHOWN: Snapshot = { min: 0, end: 0, open: [] };
 
 /** The result of a comparison of a copy with the database. */
 interface Repair {

@@ -2,22 +2,23 @@ import { existsSync } from 'node:fs';
 import { sql } from 'kysely';
 import type { Database, Engine, Indexer, IndexMark, IsChanged, SearchIndex } from '../../engine.ts';
 import { HIDDEN_SPACES } from '../../hidden-spaces.ts';
+import { decodeSnapshot, encodeSnapshot } from '../../snapshot.ts';
 import { connect } from '../../sqlite/dialect.ts';
 import { createEngine } from '../../sqlite/engine.ts';
 import { isDamage } from '../../sqlite/errors.ts';
 import { limitReads } from '../../sqlite/search-index.ts';
 import type { Meter } from '../../sqlite/waiting.ts';
 import { readSnapshot } from '../../transaction.ts';
+import { beginEpoch } from '../epoch.ts';
 import { applyChanges, isUnrelated, SPACES_PER_BATCH } from './changes.ts';
 import type { Copy } from './contents.ts';
 import { damage, deleteCopy, findCopy, prepareCopy } from './copy-file.ts';
 import { type CopyState, readState } from './copy-state.ts';
 import { removeHidden } from './hidden.ts';
-import { beginEpoch, readLogState, recordChanges } from './log.ts';
+import { readLogState, recordChanges } from './log.ts';
 import { isNotReady, notReady } from './not-ready.ts';
 import { addPending } from './pending.ts';
 import { repair } from './repair.ts';
-import { decodeSnapshot, encodeSnapshot } from './snapshot.ts';
 import { selectSpacesChangedBy } from './statements.ts';
 
 /** A disk may damage every copy. */

@@ -8,8 +8,8 @@ import { restoreAccount, suspendAccount } from '../../../../server/account-lifec
 import type { Engine } from '../../../../server/database/engine.ts';
 import { transact } from '../../../../server/database/transaction.ts';
 import { writerOf } from '../../../../server/search/writer-of.ts';
+import { draw } from '../../../support/drawing.ts';
 import { readPages } from '../../../support/pages.ts';
-import { draw } from '../drawing.ts';
 import { runTogether } from '../together.ts';
 import type { Send } from './searches.ts';
 

@@ -6,7 +6,7 @@ import type { DatabaseTransaction, Engine } from '../../../../server/database/en
 import { transact } from '../../../../server/database/transaction.ts';
 import { writerOf } from '../../../../server/search/writer-of.ts';
 import type { TestUser } from '../../../support/client.ts';
-import { draw } from '../drawing.ts';
+import { draw } from '../../../support/drawing.ts';
 import { runTogether } from '../together.ts';
 
 const WRITERS = 8;

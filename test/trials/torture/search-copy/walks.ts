@@ -4,9 +4,9 @@ import * as api from '../../../../generated/sdk.gen.ts';
 import { restoreAccount, suspendAccount } from '../../../../server/account-lifecycle/suspension.ts';
 import type { Engine } from '../../../../server/database/engine.ts';
 import type { TestUser } from '../../../support/client.ts';
+import { draw } from '../../../support/drawing.ts';
 import { itemsOf, nextPage } from '../../../support/pages.ts';
 import { createSpace, joinSpace, leaveSpace } from '../../../support/spaces.ts';
-import { draw } from '../drawing.ts';
 import { runTogether } from '../together.ts';
 import type { Send } from './searches.ts';
 

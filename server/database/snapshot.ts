@@ -1,6 +1,6 @@
 /**
- * A snapshot of PostgreSQL: which transactions it shows.
- * See https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-INFO-SNAPSHOT
+ * Which transactions a snapshot of the database shows, by their numbers. On PostgreSQL, a transaction can end after later
+ * ones, see https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-INFO-SNAPSHOT. On SQLite, none is open.
  */
 export interface Snapshot {
   /** The lowest transaction that was open. All lower ones had ended. */
@@ -10,6 +10,8 @@ export interface Snapshot {
   /** The transactions below `end` that were open. */
   open: readonly number[];
 }
+
+export const NOTHING_SHOWN: Snapshot = { min: 0, end: 0, open: [] };
 
 /** Parses the text of a `pg_snapshot`, such as `10:20:10,14`. */
 export function parseSnapshot(text: string): Snapshot {
