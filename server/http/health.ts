@@ -27,8 +27,8 @@ export async function serveHealth(
       isReady = await engine.searchIndex.isReady();
     } catch (error) {
       outageLog.report('database', error, request.log);
-      // Other messages are those of the database, and are only logged.
-      throw unavailable(error, error instanceof OperatorError ? error.message : undefined);
+      // Other messages are those of the database, and are only logged, above.
+      throw unavailable(undefined, error instanceof OperatorError ? error.message : undefined);
     }
     if (!isReady) throw unavailable();
     return { status: 'ready' };
