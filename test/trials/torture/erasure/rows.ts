@@ -27,14 +27,16 @@ export function readOtherRows(dataDir: string, userId = ''): Map<string, string[
     const keptCondition = (table: string) => `(${deletedCondition(table)}) IS NOT TRUE`;
     const counted = `participant_count - EXISTS (SELECT 1 FROM participations
       WHERE space_pk = spaces.pk AND user_pk = ${gone} AND left_at IS NULL)`;
+    // Followers of lists learn of another number of participants.
+    const omitted = ['spaces.changed_in'];
     // This user continues to write. The messages are counted separately.
     const written = `author_pk IN (SELECT pk FROM users WHERE username = '${BYSTANDER}')`;
 
     const entries = [...tablesOf('stored'), 'discarded_avatars'].map(
       (table): [string, string[]] => {
-        const columns = columnsOf(sqlite, table).map(({ name }) =>
-          name === 'participant_count' ? counted : name,
-        );
+        const columns = columnsOf(sqlite, table)
+          .filter(({ name }) => !omitted.includes(`${table}.${name}`))
+          .map(({ name }) => (name === 'participant_count' ? counted : name));
         const others = table === 'messages' ? `AND NOT ${written}` : '';
         const rows = sqlite
           .prepare(`SELECT ${columns} FROM ${table} WHERE ${keptCondition(table)} ${others}`)
