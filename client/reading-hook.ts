@@ -68,7 +68,7 @@ export function useReadPosition(
     () => !document.hidden,
     () => true,
   );
-  // What is shown before it is known what has been read counts from then on.
+  // The delay of messages that are visible before the read position is loaded starts when it is loaded.
   const readUntil = visit?.spaceId === spaceId ? visit.readUntil : undefined;
   const isShown = enabled && isVisible && readUntil !== undefined && shown?.space_id === spaceId;
   const visible = isShown ? shown : undefined;
@@ -112,7 +112,7 @@ function createReadMarker(mark: (message: Message) => boolean): ReadMarker {
     },
     end() {
       clearTimeout(timer);
-      // A reader who has read until now has also seen what is shown since a moment ago.
+      // After the first mark, the reader has kept up, so messages that became visible during the delay count, too.
       const read = views.filter((view) => earliest > 0 || isRead(view)).at(-1);
       if (read) mark(read.message);
     },

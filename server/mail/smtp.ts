@@ -9,7 +9,7 @@ export type Deliver = (message: MailMessage) => Promise<unknown>;
 /** Maximum times to connect, until the greeting, and without a response. Together shorter than a lease. */
 const TIMEOUTS_MS = { connectionTimeout: 30_000, greetingTimeout: 30_000, socketTimeout: 60_000 };
 
-/** Messages of OpenSSL and nodemailer that do not say what is wrong, and better ones. */
+/** Explanations that replace unclear error messages of OpenSSL and nodemailer. */
 const EXPLANATIONS = [
   [
     /wrong version number/,

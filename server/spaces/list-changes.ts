@@ -25,7 +25,7 @@ export interface ListReader {
   limit: number;
 }
 
-/** What has changed in the list of a user's spaces since a position. */
+/** Changes of a user's list of spaces since a position. */
 export interface ListChanges {
   /** Participations that are new or have changed, as they are now. */
   items: Participation[];

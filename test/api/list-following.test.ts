@@ -191,7 +191,7 @@ describe('listParticipations with after', () => {
     expect(await second.readAll()).toEqual([other.space_id]);
   });
 
-  test('says that the list must be read anew after the deletion of an account with some of its spaces', async () => {
+  test('reports an incomplete page after the account of a creator is deleted', async () => {
     const { userPk: pk, sessionPk } = await findPks(space.space_id, ann);
     const second = await new ListFollower(ben).start();
     await eraseAccount(engine(), { pk, sessionPk }, 0);
@@ -357,7 +357,7 @@ describe('listParticipations with after', () => {
     await expectChanges(space);
   });
 
-  test('says that the list must be read anew if changes are no longer kept', async () => {
+  test('reports an incomplete page for a cursor that is older than the kept changes', async () => {
     const { spacePk: pk, sessionPk } = await findPks(space.space_id, ann);
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 7 * 86_400_000 });
     try {

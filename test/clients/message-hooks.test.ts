@@ -277,7 +277,7 @@ test('a failed change of an earlier user is not reverted in the cache of the nex
   expect(cached()).toEqual(loaded);
 });
 
-test('useConversation loads as many pages as the first unread message needs, and marks what is shown', async () => {
+test('useConversation loads pages until the first unread message, and marks visible messages as read', async () => {
   const { message_id } = await sendMessage(grace, space, 'Read');
   await api.markRead({
     client: ada.client,

@@ -15,7 +15,7 @@ export class ListFollower {
     this.#lossRate = lossRate;
   }
 
-  /** Reads the list anew. */
+  /** Reloads the list. */
   async start(): Promise<this> {
     this.#known.clear();
     const pages = await readList(this.#user);

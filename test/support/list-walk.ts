@@ -189,7 +189,7 @@ class Walk {
     },
     deleteAccount: async () => {
       const guest = await this.#welcomeGuest();
-      // The list must be read anew after the deletion of an account that has created a space.
+      // Deleting the account of a creator makes the next page incomplete.
       if (Math.random() < 0.3) {
         await this.#createSpace(guest);
         await this.#changes.join();

@@ -6,7 +6,7 @@ import { codeOf } from '../error-code.ts';
 import { ioError } from './errors.ts';
 
 // A backup from before the deletion of an account brings it back. So a file beside the database has a line for each
-// deleted account, with the time of the deletion and a hash of the id. Nobody can find the id from it.
+// deleted account, with the time of the deletion and a hash of the id. The hash does not reveal the id.
 
 /** @param file the database */
 export function journalOf(file: string): string {
