@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { runCommand } from '../support/commands.ts';
-import { damageFreePages, damageTable } from '../support/damage.ts';
+import { damageFreePages, damageSchema, damageTable } from '../support/damage.ts';
 import { assertIndexed, databaseFile, withDatabase } from '../support/integrity.ts';
 import { createSpace, spaceCreation } from '../support/spaces.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -148,6 +148,20 @@ describe('damaged data', () => {
     expect(checked).toMatchObject({ code: 1 });
     expect(checked.stdout).toContain('users: ');
     expect(checked.stdout).toContain('restore the last good backup');
+  });
+
+  test('is named by check-database if it is the schema, and ends the readiness of a server that has read it', async () => {
+    await using app = await startApp(environment);
+    damageSchema(databaseFile(dataDir));
+    expect((await app.fetch('/readyz')).status).toBe(200);
+    const checked = await runCommand('check-database', [], environment);
+    expect(checked).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^sqlite_schema: .*\n.*restore the last good backup/),
+    });
+    await waitUntil('the service is not ready', async () => {
+      return (await app.fetch('/readyz')).status === 503;
+    });
   });
 
   test('is repaired by compact if it is only the list of free pages', async () => {

@@ -17,6 +17,19 @@ export function damageTable(file: string, table: string): void {
   overwritePages(file, pages);
 }
 
+/** Overwrites the pages of the schema, except the first page of the file, without which SQLite does not open it. */
+export function damageSchema(file: string): void {
+  const pages = withDatabase(
+    file,
+    (sqlite) =>
+      sqlite
+        .prepare("SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pageno > 1")
+        .pluck()
+        .all() as number[],
+  );
+  overwritePages(file, pages);
+}
+
 /** Overwrites the first page of the list of free pages in a SQLite file that no process uses. */
 export function damageFreePages(file: string): void {
   overwritePages(file, [readFileSync(file).readUInt32BE(FREE_PAGES_OFFSET)]);

@@ -165,7 +165,14 @@ function findDefects(
   isFull: boolean,
 ): Defect[] {
   const pragma = isFull ? 'integrity_check' : 'quick_check';
-  const defects = findMissing(sqlite, tables);
+  let defects: Defect[];
+  try {
+    defects = findMissing(sqlite, tables);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    // Without the schema, SQLite finds no table.
+    return [{ table: 'sqlite_schema', message: (error as Error).message }];
+  }
   const found = checkPages(sqlite, pragma);
   if (found !== 'ok') {
     const [freePages] = /^Freelist: .*$/m.exec(found) ?? [];

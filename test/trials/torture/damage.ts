@@ -86,8 +86,10 @@ async function overwritePage(intact: string, { token }: TestUser, attempt: numbe
   for (let i = 0; i < 20; i += 1) await use();
   await sleep(200);
 
-  const { code, stdout } = await runCommand('check-database', [], { DATA_DIR: folder.path });
-  const context = `page ${page}: ${[...statuses].join(', ')}\n${stdout}\n${server.output()}`;
+  const { code, stdout, stderr } = await runCommand('check-database', [], {
+    DATA_DIR: folder.path,
+  });
+  const context = `page ${page}: ${[...statuses].join(', ')}\n${stdout}\n${stderr}\n${server.output()}`;
   assert(!statuses.has(500), context);
   if (code !== 0) {
     assert.match(stdout, /restore the last good backup|Run compact/, context);

@@ -69,12 +69,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 const tearDown = values.postgresql ? await setUpPostgresql() : async () => {};
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
+const failures: string[] = [];
 
 async function runTrial(name: string, { promise, quickTest, run, ...trial }: Trial): Promise<void> {
   const start = performance.now();
   const report = (result: keyof typeof counts, text: string) => {
     counts[result] += 1;
     console.log(`\n${name} ${text}`);
+    if (result === 'failed') failures.push(`${name} ${text}`);
   };
   console.log(`\n${name}: ${promise}`);
   if (values.postgresql && !trial.runsOnPostgresql) {
@@ -122,5 +124,7 @@ await runTrials(
   1,
 );
 await tearDown();
+// Again, because a long output hides them.
+for (const failure of failures) console.log(`\n${failure}`);
 console.log(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exit(counts.failed > 0 ? 1 : 0);
