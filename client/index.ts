@@ -10,7 +10,13 @@ export { createClient, withApiErrors } from './api-errors.ts';
 export { ApiError, fieldErrors, SearchError, SessionChangedError } from './errors.ts';
 export { type FollowOptions, followMessages, type SpaceEvents } from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
-export { createSpace, renewInvitationCode, sendMessage, updateSpace } from './keyed-writes.ts';
+export {
+  createSpace,
+  editMessage,
+  renewInvitationCode,
+  sendMessage,
+  updateSpace,
+} from './keyed-writes.ts';
 export { pages } from './pages.ts';
 export { type AvatarFile, ProfileAPI } from './profile.ts';
 export {

@@ -16,6 +16,10 @@ export const createSpace: typeof sdk.createSpace = (options) =>
 export const sendMessage: typeof sdk.sendMessage = (options) =>
   sdk.sendMessage(repeatable(options));
 
+/** Edits a message. If the connection breaks, repeats the request once, which succeeds even with its `If-Match`. */
+export const editMessage: typeof sdk.editMessage = (options) =>
+  sdk.editMessage(repeatable(options));
+
 /** Changes a space. If the connection breaks, repeats the request once, which succeeds even with its `If-Match`. */
 export const updateSpace: typeof sdk.updateSpace = (options) =>
   sdk.updateSpace(repeatable(options));

@@ -151,6 +151,7 @@ function changeMessage(
 ): void {
   switch (operation) {
     case 'sendMessage':
+    case 'editMessage':
     case 'appreciateMessage':
     case 'withdrawAppreciation':
       putMessage(queryClient, data as Message);
@@ -210,6 +211,7 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   undoRemoval: PARTICIPANTS,
   markRead: PARTICIPATION,
   sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
+  editMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   appreciateMessage: MESSAGES,
   withdrawAppreciation: MESSAGES,

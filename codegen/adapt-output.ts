@@ -43,8 +43,8 @@ export function adaptOutput(folder: string, contract: Contract): void {
     ],
     // Those of the client send an Idempotency-Key.
     [
-      /(?<=import \{.*) createSpace,(.*) renewInvitationCode,(.*) sendMessage,(.*) updateSpace,(.*'\.\.\/sdk\.gen\.ts';)/,
-      "$1$2$3$4\nimport { createSpace, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';",
+      /(?<=import \{.*) createSpace,(.*) editMessage,(.*) renewInvitationCode,(.*) sendMessage,(.*) updateSpace,(.*'\.\.\/sdk\.gen\.ts';)/,
+      "$1$2$3$4$5\nimport { createSpace, editMessage, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';",
     ],
     // Both searches return arrays, whose cursor is in a header. listSpaces returns the same lists as pages.
     [/export const searchSpaces(ByTag)?InfiniteQueryKey = .*\n\n/g, ''],

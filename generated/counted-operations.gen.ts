@@ -10,6 +10,7 @@ export const COUNTED_OPERATIONS = {
   markRead: 'change',
   removeParticipant: 'change',
   sendMessage: 'message',
+  editMessage: 'message',
   appreciateMessage: 'change',
   reportSpace: 'change',
   reportMessage: 'change',

@@ -270,6 +270,13 @@ export interface OperationTypes {
     successExample: 'success';
     errorStatus: keyof types.GetMessageErrors;
   };
+  editMessage: {
+    method: 'PATCH';
+    data: types.EditMessageData;
+    response: types.EditMessageResponse;
+    successExample: 'success';
+    errorStatus: keyof types.EditMessageErrors;
+  };
   deleteMessage: {
     method: 'DELETE';
     data: types.DeleteMessageData;
@@ -1907,7 +1914,7 @@ const problem72: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
-    "detail": "Only the author and the creator of the space can delete a message.",
+    "detail": "Only the author can edit a message.",
     "code": "not_message_author",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
@@ -1924,6 +1931,57 @@ const problem73: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
+    "detail": "Only participants can edit their messages. Join the space again first.",
+    "code": "not_a_participant",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem74: ResponseExample<types.Problem> = {
+  "status": 412,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Precondition Failed",
+    "status": 412,
+    "detail": "The message has been changed since you read it. Read it again, and repeat your change.",
+    "code": "precondition_failed",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem75: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "Only the author and the creator of the space can delete a message.",
+    "code": "not_message_author",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem76: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
     "detail": "You cannot appreciate your own message.",
     "code": "own_message",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
@@ -1931,7 +1989,7 @@ const problem73: ResponseExample<types.Problem> = {
   }
 };
 
-const problem74: ResponseExample<types.Problem> = {
+const problem77: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1956,7 +2014,7 @@ const problem74: ResponseExample<types.Problem> = {
   }
 };
 
-const problem75: ResponseExample<types.Problem> = {
+const problem78: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1973,7 +2031,7 @@ const problem75: ResponseExample<types.Problem> = {
   }
 };
 
-const problem76: ResponseExample<types.Problem> = {
+const problem79: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1998,7 +2056,7 @@ const problem76: ResponseExample<types.Problem> = {
   }
 };
 
-const problem77: ResponseExample<types.Problem> = {
+const problem80: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2015,7 +2073,7 @@ const problem77: ResponseExample<types.Problem> = {
   }
 };
 
-const problem78: ResponseExample<types.Problem> = {
+const problem81: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2542,7 +2600,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
               "word_count": 13,
               "appreciation_count": 2,
-              "created_at": "2026-03-02T20:17:31.004Z"
+              "created_at": "2026-03-02T20:17:31.004Z",
+              "edited_at": null
             }
           ],
           "appreciations": [
@@ -3356,7 +3415,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 14,
               "appreciation_count": 1,
               "is_appreciated": true,
-              "created_at": "2026-03-02T20:19:02.517Z"
+              "created_at": "2026-03-02T20:19:02.517Z",
+              "edited_at": null
             },
             {
               "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -3370,7 +3430,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 13,
               "appreciation_count": 2,
               "is_appreciated": false,
-              "created_at": "2026-03-02T20:17:31.004Z"
+              "created_at": "2026-03-02T20:17:31.004Z",
+              "edited_at": null
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
@@ -3404,7 +3465,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 9,
               "appreciation_count": 0,
               "is_appreciated": false,
-              "created_at": "2026-03-02T19:58:02.118Z"
+              "created_at": "2026-03-02T19:58:02.118Z",
+              "edited_at": null
             },
             {
               "message_id": "0195d3c8-fe01-7b6c-8d29-5c6d7e8f9a0b",
@@ -3418,7 +3480,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 7,
               "appreciation_count": 1,
               "is_appreciated": false,
-              "created_at": "2026-03-02T19:51:40.902Z"
+              "created_at": "2026-03-02T19:51:40.902Z",
+              "edited_at": null
             }
           ],
           "next_cursor": null,
@@ -3448,7 +3511,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 201,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
         },
         "body": {
           "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -3462,7 +3526,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 13,
           "appreciation_count": 0,
           "is_appreciated": false,
-          "created_at": "2026-03-02T20:17:31.004Z"
+          "created_at": "2026-03-02T20:17:31.004Z",
+          "edited_at": null
         }
       }
     },
@@ -4167,6 +4232,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "headers": {
           "Content-Type": "application/json",
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
           "RateLimit-Limit": "200",
           "RateLimit-Remaining": "199",
           "RateLimit-Reset": "1"
@@ -4183,7 +4249,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 13,
           "appreciation_count": 2,
           "is_appreciated": false,
-          "created_at": "2026-03-02T20:17:31.004Z"
+          "created_at": "2026-03-02T20:17:31.004Z",
+          "edited_at": null
         }
       }
     },
@@ -4191,6 +4258,53 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem71,
       unauthenticated: problem7,
       message_not_found: problem53,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  editMessage: {
+    method: 'PATCH',
+    pathname: /\/api\/messages\/(?<message_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+        },
+        "body": {
+          "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
+          "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+          "author": {
+            "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+            "username": "ada",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "text": "My starter doubled overnight. Is 75 % hydration too much for a first loaf?",
+          "word_count": 13,
+          "appreciation_count": 2,
+          "is_appreciated": false,
+          "created_at": "2026-03-02T20:17:31.004Z",
+          "edited_at": "2026-03-02T20:18:12.640Z"
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem51,
+      unauthenticated: problem7,
+      not_message_author: problem72,
+      not_a_participant: problem73,
+      email_not_verified: problem10,
+      message_not_found: problem53,
+      request_timeout: problem11,
+      idempotency_key_in_use: problem48,
+      precondition_failed: problem74,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
+      idempotency_key_reused: problem49,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4215,7 +4329,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem71,
       unauthenticated: problem7,
-      not_message_author: problem72,
+      not_message_author: problem75,
       message_not_found: problem53,
       headers_too_large: problem4,
       internal: problem5,
@@ -4244,14 +4358,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 14,
           "appreciation_count": 1,
           "is_appreciated": true,
-          "created_at": "2026-03-02T20:19:02.517Z"
+          "created_at": "2026-03-02T20:19:02.517Z",
+          "edited_at": null
         }
       }
     },
     problems: {
       invalid_request: problem71,
       unauthenticated: problem7,
-      own_message: problem73,
+      own_message: problem76,
       email_not_verified: problem10,
       message_not_found: problem53,
       too_many_requests: problem3,
@@ -4282,7 +4397,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 14,
           "appreciation_count": 0,
           "is_appreciated": false,
-          "created_at": "2026-03-02T20:19:02.517Z"
+          "created_at": "2026-03-02T20:19:02.517Z",
+          "edited_at": null
         }
       }
     },
@@ -4318,9 +4434,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem74,
+      invalid_request: problem77,
       unauthenticated: problem7,
-      user_not_found: problem75,
+      user_not_found: problem78,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4408,7 +4524,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      user_not_found: problem75,
+      user_not_found: problem78,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4431,12 +4547,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem76,
+      invalid_request: problem79,
       unauthenticated: problem7,
       email_not_verified: problem10,
       space_not_found: problem46,
       request_timeout: problem11,
-      too_many_reports: problem77,
+      too_many_reports: problem80,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4461,12 +4577,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem76,
+      invalid_request: problem79,
       unauthenticated: problem7,
       email_not_verified: problem10,
       message_not_found: problem53,
       request_timeout: problem11,
-      too_many_reports: problem77,
+      too_many_reports: problem80,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4499,7 +4615,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem57,
       unauthenticated: problem7,
       not_space_creator: problem50,
-      participant_not_found: problem78,
+      participant_not_found: problem81,
       space_not_found: problem46,
       creator_cannot_leave: problem68,
       too_many_requests: problem3,

@@ -488,6 +488,23 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  editMessage:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_message_author'
+    | 'not_a_participant'
+    | 'email_not_verified'
+    | 'message_not_found'
+    | 'request_timeout'
+    | 'idempotency_key_in_use'
+    | 'precondition_failed'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'idempotency_key_reused'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   deleteMessage:
     | 'invalid_request'
     | 'unauthenticated'

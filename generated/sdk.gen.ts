@@ -3,7 +3,7 @@
 import type { ApiError } from '../client/errors.ts';
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataResponses, EditMessageData, EditMessageResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -689,8 +689,8 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  *
  * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
  * message once.
- * - `changed_items` has messages whose `appreciation_count` has changed, as they are now. They can be ones that
- * the reader does not know, or already has in this state.
+ * - `changed_items` has messages whose text or `appreciation_count` has changed, as they are now. They can be ones
+ * that the reader does not know, or already has in this state.
  * - `deleted_message_ids` has the ids of deleted messages. The messages of a deleted account follow within
  * seconds to minutes.
  *
@@ -761,6 +761,29 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/messages/{message_id}',
     ...options
+});
+
+/**
+ * Edit a message
+ *
+ * Replaces the text of a message that the caller wrote, and sets `edited_at`. The service does not keep the former
+ * text. Readers who follow the space get the message in `changed_items`. The same text leaves the message
+ * unchanged.
+ *
+ * Returns 403 if the caller is not the author of the message, or no longer participates in its space. Counts
+ * against the quotas of messages.
+ *
+ * With `If-Match`, returns 412 if the message has been changed since the ETag. Without it, the last change wins.
+ *
+ */
+export const editMessage = <ThrowOnError extends boolean = false>(options: Options<EditMessageData, ThrowOnError>): RequestResult<EditMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).patch<EditMessageResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/messages/{message_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

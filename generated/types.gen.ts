@@ -442,7 +442,7 @@ export type Message = {
     space_id: string;
     author: UserSummary;
     /**
-     * The text as it was sent
+     * The text as it was sent, or last edited
      */
     text: string;
     /**
@@ -463,6 +463,10 @@ export type Message = {
      * When the message was sent
      */
     created_at: string;
+    /**
+     * When the author last edited the text. `null` if it is as it was sent.
+     */
+    edited_at: string | null;
 };
 
 /**
@@ -482,7 +486,7 @@ export type MessagePage = {
      */
     newer_cursor: string;
     /**
-     * Messages with a changed `appreciation_count`, as they are now. Empty without `after`.
+     * Messages with a changed text or `appreciation_count`, as they are now. Empty without `after`.
      */
     changed_items: Array<Message>;
     /**
@@ -629,7 +633,7 @@ export type OwnMessage = {
      */
     space_id: string;
     /**
-     * The text as it was sent
+     * The text as it was sent, or last edited
      */
     text: string;
     /**
@@ -644,6 +648,10 @@ export type OwnMessage = {
      * When the message was sent
      */
     created_at: string;
+    /**
+     * When the user last edited the text. `null` if it is as it was sent.
+     */
+    edited_at: string | null;
 };
 
 /**
@@ -813,11 +821,11 @@ export type Quotas = {
      */
     spaces_per_day: number | null;
     /**
-     * Maximum number of messages per hour. `null` for no limit.
+     * Maximum number of messages sent or edited per hour. `null` for no limit.
      */
     messages_per_hour: number | null;
     /**
-     * Maximum number of messages per day. `null` for no limit.
+     * Maximum number of messages sent or edited per day. `null` for no limit.
      */
     messages_per_day: number | null;
     /**
@@ -971,10 +979,14 @@ export type SpaceUpdate = {
  */
 export type MessageCreation = {
     space_id: Id;
-    /**
-     * At most 2,000 code points; not blank; no control characters except line breaks and tabs
-     */
-    text: string;
+    text: MessageText;
+};
+
+/**
+ * The new text of a message.
+ */
+export type MessageEdit = {
+    text: MessageText;
 };
 
 /**
@@ -1039,6 +1051,11 @@ export type SpaceTitle = string;
  *
  */
 export type SpaceDescription = string;
+
+/**
+ * At most 2,000 code points; not blank; no control characters except line breaks and tabs
+ */
+export type MessageText = string;
 
 /**
  * `public`: anyone can find and read the space. `private`: only participants can read it. Responses can have further values.
@@ -1159,12 +1176,12 @@ export type MessageId = Id;
 export type IdempotencyKeyHeader = IdempotencyKey;
 
 /**
- * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
+ * The `ETag` of the space or message that the caller wants to change. See *Conditional requests*.
  */
 export type IfMatch = string;
 
 /**
- * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
+ * The `ETag` of an earlier response. If nothing has changed since, the response is 304.
  */
 export type IfNoneMatch = string;
 
@@ -2521,7 +2538,7 @@ export type GetSpaceData = {
     body?: never | undefined;
     headers?: {
         /**
-         * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
+         * The `ETag` of an earlier response. If nothing has changed since, the response is 304.
          */
         'If-None-Match'?: string;
     };
@@ -2583,7 +2600,7 @@ export type UpdateSpaceData = {
     body: SpaceUpdate;
     headers?: {
         /**
-         * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
+         * The `ETag` of the space or message that the caller wants to change. See *Conditional requests*.
          */
         'If-Match'?: string;
         /**
@@ -3561,6 +3578,12 @@ export type DeleteMessageResponse = DeleteMessageResponses[keyof DeleteMessageRe
 
 export type GetMessageData = {
     body?: never | undefined;
+    headers?: {
+        /**
+         * The `ETag` of an earlier response. If nothing has changed since, the response is 304.
+         */
+        'If-None-Match'?: string;
+    };
     path: {
         /**
          * The id of the message.
@@ -3612,6 +3635,102 @@ export type GetMessageResponses = {
 };
 
 export type GetMessageResponse = GetMessageResponses[keyof GetMessageResponses];
+
+export type EditMessageData = {
+    body: MessageEdit;
+    headers?: {
+        /**
+         * The `ETag` of the space or message that the caller wants to change. See *Conditional requests*.
+         */
+        'If-Match'?: string;
+        /**
+         * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
+         * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
+         *
+         */
+        'Idempotency-Key'?: IdempotencyKey;
+    };
+    path: {
+        /**
+         * The id of the message.
+         */
+        message_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/messages/{message_id}';
+};
+
+export type EditMessageErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the author of the message, or no longer participates in its space, or the caller's email
+     * address is not verified.
+     *
+     */
+    403: Problem;
+    /**
+     * The message does not exist, or it is in a space that the caller cannot see.
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * Another request with the `Idempotency-Key` is still running.
+     */
+    409: Problem;
+    /**
+     * The message has been changed since the ETag in `If-Match`.
+     */
+    412: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * The caller has used the `Idempotency-Key` with another body or for another operation.
+     */
+    422: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type EditMessageError = EditMessageErrors[keyof EditMessageErrors];
+
+export type EditMessageResponses = {
+    /**
+     * The edited message.
+     */
+    200: Message;
+};
+
+export type EditMessageResponse = EditMessageResponses[keyof EditMessageResponses];
 
 export type WithdrawAppreciationData = {
     body?: never | undefined;

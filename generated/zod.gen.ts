@@ -222,7 +222,8 @@ export const zMessage = z.object({
     word_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     appreciation_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     is_appreciated: z.boolean(),
-    created_at: z.iso.datetime()
+    created_at: z.iso.datetime(),
+    edited_at: z.iso.datetime().nullable()
 });
 
 /**
@@ -286,7 +287,8 @@ export const zOwnMessage = z.object({
     text: z.string(),
     word_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     appreciation_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
-    created_at: z.iso.datetime()
+    created_at: z.iso.datetime(),
+    edited_at: z.iso.datetime().nullable()
 });
 
 /**
@@ -424,14 +426,6 @@ export const zReadMark = z.object({
 });
 
 /**
- * A new message.
- */
-export const zMessageCreation = z.object({
-    space_id: zId,
-    text: z.string().min(1, 'must have at least 1 character').max(2000, 'must have at most 2,000 characters').regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$/, 'is blank or has characters that are not accepted')
-});
-
-/**
  * A report of a space or of a message.
  */
 export const zReportCreation = z.object({
@@ -549,6 +543,26 @@ export const zSpaceTitle = z.string().min(1, 'must have at least 1 character').m
 export const zSpaceDescription = z.string().max(500, 'must have at most 500 characters').regex(/^[\s\x0b]*(?:[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*)?$/, 'is blank or has characters that are not accepted');
 
 /**
+ * At most 2,000 code points; not blank; no control characters except line breaks and tabs
+ */
+export const zMessageText = z.string().min(1, 'must have at least 1 character').max(2000, 'must have at most 2,000 characters').regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$/, 'is blank or has characters that are not accepted');
+
+/**
+ * A new message.
+ */
+export const zMessageCreation = z.object({
+    space_id: zId,
+    text: zMessageText
+});
+
+/**
+ * The new text of a message.
+ */
+export const zMessageEdit = z.object({
+    text: zMessageText
+});
+
+/**
  * `public`: anyone can find and read the space. `private`: only participants can read it. Responses can have further values.
  */
 export const zVisibility = z.enum(['public', 'private']);
@@ -645,12 +659,12 @@ export const zMessageId = zId;
 export const zIdempotencyKeyHeader = zIdempotencyKey;
 
 /**
- * The `ETag` of the space that the caller wants to change. See *Conditional requests*.
+ * The `ETag` of the space or message that the caller wants to change. See *Conditional requests*.
  */
 export const zIfMatch = z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted');
 
 /**
- * The `ETag` of an earlier response. If the space has not changed since, the response is 304.
+ * The `ETag` of an earlier response. If nothing has changed since, the response is 304.
  */
 export const zIfNoneMatch = z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted');
 
@@ -1018,6 +1032,10 @@ export const zDeleteMessagePath = z.object({
  */
 export const zDeleteMessageResponse = zConfirmation;
 
+export const zGetMessageHeaders = z.object({
+    'If-None-Match': z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted').optional()
+});
+
 export const zGetMessagePath = z.object({
     message_id: zId
 });
@@ -1026,6 +1044,22 @@ export const zGetMessagePath = z.object({
  * The message.
  */
 export const zGetMessageResponse = zMessage;
+
+export const zEditMessageBody = zMessageEdit;
+
+export const zEditMessageHeaders = z.object({
+    'If-Match': z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted').optional(),
+    'Idempotency-Key': zIdempotencyKey.optional()
+});
+
+export const zEditMessagePath = z.object({
+    message_id: zId
+});
+
+/**
+ * The edited message.
+ */
+export const zEditMessageResponse = zMessage;
 
 export const zWithdrawAppreciationPath = z.object({
     message_id: zId

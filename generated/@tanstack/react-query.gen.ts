@@ -6,8 +6,8 @@ import type { ApiError } from '../../client/errors.ts';
 import { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';
 import { client } from '../client.gen.ts';
 import { appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
-import { createSpace, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';
-import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { createSpace, editMessage, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';
+import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -1282,8 +1282,8 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  *
  * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
  * message once.
- * - `changed_items` has messages whose `appreciation_count` has changed, as they are now. They can be ones that
- * the reader does not know, or already has in this state.
+ * - `changed_items` has messages whose text or `appreciation_count` has changed, as they are now. They can be ones
+ * that the reader does not know, or already has in this state.
  * - `deleted_message_ids` has the ids of deleted messages. The messages of a deleted account follow within
  * seconds to minutes.
  *
@@ -1335,8 +1335,8 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  *
  * - `items` has the new messages, oldest first. A reader who always passes the latest `newer_cursor` gets every
  * message once.
- * - `changed_items` has messages whose `appreciation_count` has changed, as they are now. They can be ones that
- * the reader does not know, or already has in this state.
+ * - `changed_items` has messages whose text or `appreciation_count` has changed, as they are now. They can be ones
+ * that the reader does not know, or already has in this state.
  * - `deleted_message_ids` has the ids of deleted messages. The messages of a deleted account follow within
  * seconds to minutes.
  *
@@ -1452,6 +1452,34 @@ export const getMessageOptions = (options: Options<GetMessageData>) => queryOpti
     },
     queryKey: getMessageQueryKey(options)
 });
+
+/**
+ * Edit a message
+ *
+ * Replaces the text of a message that the caller wrote, and sets `edited_at`. The service does not keep the former
+ * text. Readers who follow the space get the message in `changed_items`. The same text leaves the message
+ * unchanged.
+ *
+ * Returns 403 if the caller is not the author of the message, or no longer participates in its space. Counts
+ * against the quotas of messages.
+ *
+ * With `If-Match`, returns 412 if the message has been changed since the ETag. Without it, the last change wins.
+ *
+ */
+export const editMessageMutation = (options?: Partial<Options<EditMessageData>>): UseMutationOptions<EditMessageResponse, ApiError, Options<EditMessageData>> => {
+    const mutationOptions: UseMutationOptions<EditMessageResponse, ApiError, Options<EditMessageData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await editMessage({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'editMessage' }
+    };
+    return mutationOptions;
+};
 
 /**
  * Withdraw an appreciation

@@ -4,11 +4,7 @@ import { deleteKeyBatch } from '../accounts/idempotency-keys.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { columnOf } from '../database/prepared.ts';
 import { transact } from '../database/transaction.ts';
-import {
-  type ChangedMessage,
-  recordAppreciations,
-  recordDeletions,
-} from '../messages/message-order.ts';
+import { type ChangedMessage, recordChanges, recordDeletions } from '../messages/message-order.ts';
 import { moveSpaceBatch } from '../search/own-index.ts';
 import {
   eraseBatchOfSpaces,
@@ -84,7 +80,7 @@ async function eraseBatchOfUsers(engine: Engine, trx: DatabaseTransaction): Prom
   if (await eraseMessageBatch(trx, sql`author_pk = ${userPk}`, recordDeleted)) return true;
   const withdrawn = await eraseAppreciationBatch(trx, userPk);
   if (withdrawn.length > 0) {
-    await recordAppreciations(engine, trx, withdrawn);
+    await recordChanges(engine, trx, withdrawn);
     return true;
   }
   if (await deleteKeyBatch(trx, sql`user_pk = ${userPk}`)) return true;

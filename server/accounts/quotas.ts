@@ -17,7 +17,7 @@ const DAY_SECONDS = 24 * HOUR_SECONDS;
 /** Describes a limit, for error messages. */
 const DESCRIBE_LIMIT: Readonly<Record<Action, (limit: number) => string>> = {
   space: (limit) => `An account can create or update at most ${quantity(limit, 'space')}`,
-  message: (limit) => `An account can send at most ${quantity(limit, 'message')}`,
+  message: (limit) => `An account can send or edit at most ${quantity(limit, 'message')}`,
   change: (limit) => `An account can make at most ${quantity(limit, 'change')}`,
 };
 

@@ -161,7 +161,9 @@ export interface Messages {
   text: string;
   word_count: number;
   created_at: string;
-  /** Set when it is sent. */
+  /** Null if it is as it was sent. */
+  edited_at: string | null;
+  /** Set when it is sent or edited. */
   changed_in: number | null;
 }
 
@@ -173,13 +175,13 @@ interface Appreciations {
   created_at: string;
 }
 
-/** Messages that were deleted, or whose appreciations changed, in the last days. See `messages/message-order.ts`. */
+/** Messages that were deleted, or whose text or appreciations changed, in the last days. See `messages/message-order.ts`. */
 interface MessageChanges {
   message_id: string;
   space_pk: number;
   /** When it last changed. In the same order as the times of messages. */
   changed_at: string;
-  /** Set when it is deleted. Null if only its appreciations have changed, which lists of spaces do not show. */
+  /** Set when it is deleted. Null after other changes: `Messages.changed_in` tells lists of spaces of a new text. */
   changed_in: number | null;
 }
 

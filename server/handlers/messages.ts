@@ -4,6 +4,13 @@ import type { ListMessagesData, MessagePage } from '../../generated/types.gen.ts
 import { writeOnceOn } from '../accounts/idempotency-keys.ts';
 import type { Context } from '../context.ts';
 import { callerOf } from '../http/authentication.ts';
+import {
+  entityTagOf,
+  isInMatch,
+  isInNoneMatch,
+  sendNotModified,
+  setEntityTag,
+} from '../http/entity-tags.ts';
 import { keyedRequest } from '../http/idempotency-key.ts';
 import {
   assertFollowable,
@@ -14,13 +21,21 @@ import {
   sealNewerCursor,
 } from '../http/pages.ts';
 import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
+import { editMessage } from '../messages/editing.ts';
 import {
   areChangesKept,
   moveReader,
   type ReaderPosition,
   readerAt,
 } from '../messages/message-order.ts';
-import { deleteMessage, getMessage, listMessages, sendMessage } from '../messages/messages.ts';
+import {
+  deleteMessage,
+  getMessage,
+  listMessages,
+  sendMessage,
+  stateOf,
+} from '../messages/messages.ts';
+import type { ResourceState } from '../resources.ts';
 
 export function messagesHandlers(context: Context) {
   const { engine, followers } = context;
@@ -70,6 +85,8 @@ export function messagesHandlers(context: Context) {
 
     getMessage: async (request, reply) => {
       const message = await getMessage(context, request.caller, request.params.message_id);
+      const etag = setEntityTag(reply, stateOf(message));
+      if (isInNoneMatch(request, etag)) return sendNotModified(reply);
       return reply.code(200).send(message);
     },
 
@@ -80,7 +97,21 @@ export function messagesHandlers(context: Context) {
         run: (claim) => sendMessage(context, caller, space_id, text, claim),
         read: (messageId) => getMessage(context, caller, messageId),
       });
+      setEntityTag(reply, stateOf(message));
       return reply.code(201).send(message);
+    },
+
+    editMessage: async (request, reply) => {
+      const { message_id } = request.params;
+      const { text } = request.body;
+      const caller = callerOf(request);
+      const isExpected = (state: ResourceState) => isInMatch(request, entityTagOf(state));
+      const message = await writeOnce(caller.userPk, keyedRequest(request), {
+        run: (claim) => editMessage(context, caller, message_id, text, isExpected, claim),
+        read: (messageId) => getMessage(context, caller, messageId),
+      });
+      setEntityTag(reply, stateOf(message));
+      return reply.code(200).send(message);
     },
 
     deleteMessage: async (request, reply) => {

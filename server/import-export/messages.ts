@@ -25,6 +25,7 @@ export interface MessageRecord {
   author_id: string;
   text: string;
   created_at?: string;
+  edited_at?: string | null;
 }
 
 export const messageSchema = recordSchema('message', ['space_id', 'author_id', 'text'], {
@@ -33,6 +34,7 @@ export const messageSchema = recordSchema('message', ['space_id', 'author_id', '
   author_id: id,
   text: textSchema('MessageCreation', 'text'),
   created_at: time,
+  edited_at: { ...time, type: ['string', 'null'] },
 });
 
 export async function* readMessages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
@@ -46,17 +48,16 @@ export async function* readMessages(db: DatabaseTransaction): AsyncIterable<Mess
       'users.user_id as author_id',
       'messages.text',
       'messages.created_at',
+      'messages.edited_at',
     ])
     .where(isLiveMessage)
     .orderBy('messages.pk')
     .stream();
-  for await (const { message_id, space_id, author_id, text, created_at } of rows) {
+  for await (const { space_id, created_at, ...message } of rows) {
     yield {
       type: 'message',
-      message_id,
+      ...message,
       space_id: importableSpaceId(space_id),
-      author_id,
-      text,
       created_at: importableTime(created_at),
     };
   }
@@ -70,6 +71,7 @@ const insertMessages = prepareForRows(
     text: 'text',
     word_count: 'bigint',
     created_at: 'text',
+    edited_at: 'nullable text',
     changed_in: 'bigint',
   } satisfies Record<keyof NewRow<'messages'>, ParameterType>,
   (db, rows) =>
@@ -109,6 +111,7 @@ export async function addMessages(
       text: record.text,
       word_count: countWords(record.text),
       created_at: timeOrNow(record.created_at),
+      edited_at: record.edited_at ? timeOrNow(record.edited_at) : null,
       changed_in: transaction,
     };
   });

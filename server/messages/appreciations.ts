@@ -6,7 +6,7 @@ import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { appreciationsSubject } from '../spaces/subjects.ts';
-import { recordAppreciations } from './message-order.ts';
+import { recordChanges } from './message-order.ts';
 import { type FoundMessage, findMessage, readMessage } from './messages.ts';
 
 /**
@@ -67,6 +67,6 @@ async function recordAndAnnounce(
   trx: DatabaseTransaction,
   message: FoundMessage,
 ): Promise<void> {
-  await recordAppreciations(engine, trx, [message]);
+  await recordChanges(engine, trx, [message]);
   announceAfterCommit(engine, appreciationsSubject(message.spaceId));
 }

@@ -1,9 +1,10 @@
-import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
+import type { Database, DatabaseTransaction, Engine, NewEvent } from '../database/engine.ts';
 import { announceAfterCommit } from '../database/transaction.ts';
 import type { PageRequest } from '../pagination.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
 
-// Readers who follow a space learn of its events: a message is sent, deleted, or appreciated by fewer or more users.
+// Readers who follow a space learn of its events: a message is sent, edited, deleted, or appreciated by fewer or more
+// users.
 // Each event has a time, and the times of a space's events increase in the order in which they are committed, whatever
 // the clocks of the machines are. So a reader who has seen all events up to a time asks for those after it, and misses
 // none.
@@ -38,15 +39,16 @@ export async function recordDeletions(
   await insertChanges(trx, messages, formatTime(ms), transaction);
 }
 
-/** Records that the appreciations of messages have changed. */
-export async function recordAppreciations(
+/** Records that the texts or appreciations of messages change. */
+export async function recordChanges(
   engine: Engine,
   trx: DatabaseTransaction,
   messages: readonly ChangedMessage[],
-): Promise<void> {
+): Promise<NewEvent> {
   const spacePks = messages.map(({ spacePk }) => spacePk);
-  const { ms } = await engine.nextEvent(trx, spacePks);
-  await insertChanges(trx, messages, formatTime(ms), null);
+  const event = await engine.nextEvent(trx, spacePks);
+  await insertChanges(trx, messages, formatTime(event.ms), null);
+  return event;
 }
 
 async function insertChanges(

@@ -13,7 +13,7 @@ import type { NewRow } from '../database/schema.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
-import type { AvatarResources, QuotaResources } from '../resources.ts';
+import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
@@ -101,6 +101,7 @@ export async function sendMessage(
       text,
       word_count: countWords(text),
       created_at: formatTime(ms),
+      edited_at: null,
       changed_in: transaction,
     } satisfies NewRow<'messages'>;
     await trx.insertInto('messages').values(row).execute();
@@ -240,6 +241,7 @@ export function selectMessages(db: Database, caller: Caller | null) {
       'messages.text',
       'messages.word_count',
       'messages.created_at',
+      'messages.edited_at',
       'users.user_id',
       'users.username',
       'users.avatar',
@@ -278,5 +280,11 @@ export function describeMessage(
     // SQLite has no booleans.
     is_appreciated: Boolean(row.is_appreciated),
     created_at: row.created_at,
+    edited_at: row.edited_at,
   };
+}
+
+/** Returns the state of a message as a caller sees it. */
+export function stateOf(message: Message): ResourceState {
+  return { version: Date.parse(message.edited_at ?? message.created_at), others: [message] };
 }

@@ -14,7 +14,7 @@ const MESSAGES_PER_STATEMENT = 1_000;
 export interface Events {
   /** New messages, oldest first. */
   items: Message[];
-  /** Messages whose appreciations have changed, as they are now. */
+  /** Messages whose texts or appreciations have changed, as they are now. */
   changedItems: Message[];
   deletedMessageIds: string[];
   /** The position after these events. */

@@ -150,6 +150,7 @@ function selectOwnMessages({ db }: Engine, userPk: number) {
       'messages.text',
       'messages.word_count',
       'messages.created_at',
+      'messages.edited_at',
     ])
     .select((select) =>
       select

@@ -24,6 +24,7 @@ const FORMER_TEXTS = {
   title: 'Žwjqvyxölk',
   description: 'Wqxjvörteq',
   tag: 'Xqjwvåpleq',
+  message: 'Gzwqjxvhimol',
 };
 
 /** Texts of the account at its deletion. */
@@ -112,7 +113,9 @@ async function writeTexts(app: TestApp, other: TestUser, foreign: Space) {
   await joinSpace(gone, foreign);
   await joinSpace(other, own);
   await joinSpace(other, hidden);
-  await sendMessage(gone, foreign, `${CANARIES.message} and more`);
+  const message = await sendMessage(gone, foreign, `${FORMER_TEXTS.message} and more`);
+  const edit = { text: `${CANARIES.message} and more` };
+  await api.editMessage({ client, path: message, body: edit, throwOnError: true });
   await sendMessage(other, own, `${CANARIES.inOwnSpace} and more`);
   await api.reportSpace({
     client,

@@ -141,6 +141,18 @@ describe('listMessages with after', () => {
     }
   });
 
+  test('returns edited messages', async () => {
+    const message = await sendMessage(ann, space, 'first');
+    const after = await newest();
+    const waiting = await beginWait(ben);
+    const path = { message_id: message.message_id };
+    const body = { text: 'second' };
+    const { data } = await api.editMessage({ client: ann.client, path, body, throwOnError: true });
+    const expected = { items: [], changed_items: [data], deleted_message_ids: [] };
+    expect(await waiting.page).toMatchObject(expected);
+    expect(await read(ben, { after })).toMatchObject(expected);
+  });
+
   test('returns deleted messages, and messages with another appreciation count', async () => {
     const [kept, deleted, removed] = [
       await sendMessage(ann, space, 'kept'),

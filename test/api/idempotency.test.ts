@@ -111,6 +111,22 @@ describe('A repeated request with an Idempotency-Key', () => {
     expect(await getError(other)).toBe('422 idempotency_key_reused');
   });
 
+  test('edits a message once, whatever If-Match requires', async () => {
+    const sent = await send(ann, 'Helo', randomUUID());
+    const path = { message_id: sent.data?.message_id ?? '' };
+    const headers = {
+      'Idempotency-Key': key,
+      'If-Match': sent.response?.headers.get('etag') ?? '',
+    };
+    const edit = () =>
+      api.editMessage({ client: ann.client, path, headers, body: { text: 'Hello' } });
+    const first = await edit();
+    expect(first.response?.status).toBe(200);
+    expect((await edit()).data).toEqual(first.data);
+    await api.editMessage({ client: ann.client, path, body: { text: 'Hello!' } });
+    expect((await edit()).data).toMatchObject({ text: 'Hello!' });
+  });
+
   test('renews an invitation code once', async () => {
     const secret = await createSpace(ann, { visibility: 'private' });
     const renew = ({ space_id }: Space) =>

@@ -93,6 +93,7 @@ describe('listParticipations with after', () => {
   });
 
   const changes: [string, (message: Message) => Promise<unknown>][] = [
+    ['an edited message', ({ message_id }) => edit(message_id)],
     ['a deleted message', ({ message_id }) => remove(message_id)],
     ['another participant', async () => joinSpace(await app.register(), space)],
     ['another title', () => update({ title: 'Coffee' })],
@@ -102,6 +103,10 @@ describe('listParticipations with after', () => {
     ['a participant less', async () => deleteParticipant()],
     ['a deleted author', async () => deleteAuthor()],
   ];
+  const edit = (message_id: string) => {
+    const body = { text: 'Edited' };
+    return api.editMessage({ client: ann.client, path: { message_id }, body, throwOnError: true });
+  };
   const remove = (message_id: string) =>
     api.deleteMessage({ client: ann.client, path: { message_id }, throwOnError: true });
   const appreciate = (message_id: string) =>

@@ -246,6 +246,7 @@ test('REQUIRE_VERIFIED_EMAIL lets unverified accounts read and manage themselves
     api.createSpace({ client, body: creation }),
     api.joinSpace({ client, path: { space_id } }),
     api.sendMessage({ client, body: { space_id, text: 'Hello' } }),
+    api.editMessage({ client, path: { message_id }, body: { text: 'Hello' } }),
     api.appreciateMessage({ client, path: { message_id } }),
     api.reportSpace({ client, path: { space_id }, body: { reason } }),
     api.reportMessage({ client, path: { message_id }, body: { reason } }),

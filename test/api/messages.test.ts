@@ -69,6 +69,7 @@ describe('sendMessage', () => {
       appreciation_count: 0,
       is_appreciated: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      edited_at: null,
     });
     expect(Date.parse(message.created_at)).toBeGreaterThanOrEqual(before);
     for (const reader of [ann, ben, carl, stranger]) expect(await list(reader)).toEqual([message]);
@@ -177,6 +178,107 @@ describe('listMessages', () => {
       expect([...texts(page), ...rest.flatMap(texts)]).toEqual(sent);
     });
   });
+});
+
+describe('editMessage', () => {
+  let message: Message;
+  beforeEach(async () => {
+    message = await sendMessage(ben, space, 'One two thre');
+  });
+
+  const edit = ({ client }: Reader, text: string, headers = {}) =>
+    api.editMessage({ client, path: { message_id: message.message_id }, headers, body: { text } });
+
+  test('replaces the text for everyone, and counts its words anew', async () => {
+    await appreciate(ann, message);
+    const { data: edited, response } = await edit(ben, 'One two three four');
+    expect(edited).toEqual({
+      ...message,
+      text: 'One two three four',
+      word_count: 4,
+      appreciation_count: 1,
+      edited_at: expect.any(String),
+    });
+    expect(edited?.edited_at).toSatisfy((time: string) => time > message.created_at);
+    for (const reader of [ben, carl, stranger]) expect(await list(reader)).toEqual([edited]);
+    const path = { message_id: message.message_id };
+    const read = await api.getMessage({ client: ben.client, path });
+    expect(response?.headers.get('etag')).toBe(read.response?.headers.get('etag'));
+    const { data } = await api.getProfile({ client: ben.client, throwOnError: true });
+    expect(data.stats).toMatchObject({ total_words_contributed: 4 });
+    const participation = await api.getParticipation({ client: ann.client, path: space });
+    expect(participation.data?.last_message?.text).toBe('One two three four');
+  });
+
+  test('leaves a message unchanged that has the text already', async () => {
+    expect((await edit(ben, message.text)).data).toEqual(message);
+    expect(await list(stranger)).toEqual([message]);
+  });
+
+  test('has the rules of new texts', async () => {
+    for (const text of ['', ' \n', '\u200B', 'bell \x07', 'a'.repeat(2001)]) {
+      const { error } = await edit(ben, text);
+      expect(error).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '/text' }] });
+    }
+    expect(await list(ben)).toEqual([message]);
+  });
+
+  test('rejects everyone but the author, also the creator of the space', async () => {
+    for (const user of [ann, carl]) {
+      expect(await getError(edit(user, 'Mine'))).toBe('403 not_message_author');
+    }
+    expect(await getError(edit(stranger, 'Mine'))).toBe('401 unauthenticated');
+    await makePrivate();
+    expect(await getError(edit(carl, 'Mine'))).toBe('404 message_not_found');
+    expect(await list(ann)).toEqual([message]);
+  });
+
+  test('rejects authors who have left, until they participate again', async () => {
+    await leave(ben);
+    expect(await getError(edit(ben, 'Edited'))).toBe('403 not_a_participant');
+    const { invitation_code } = await makePrivate();
+    expect(await getError(edit(ben, 'Edited'))).toBe('403 not_a_participant');
+    expect(await list(ann)).toEqual([message]);
+    await joinSpace(ben, { ...space, invitation_code });
+    expect((await edit(ben, 'Edited')).data).toMatchObject({ text: 'Edited' });
+  });
+
+  test('rejects the edit of a message that has been changed since the ETag in If-Match', async () => {
+    const path = { message_id: message.message_id };
+    const read = await api.getMessage({ client: ben.client, path });
+    const headers = { 'If-Match': read.response?.headers.get('etag') };
+    const { data: first, response } = await edit(ben, 'first', headers);
+    expect(await getError(edit(ben, 'second', headers))).toBe('412 precondition_failed');
+    expect(await list(ben)).toEqual([first]);
+    const next = { 'If-Match': response?.headers.get('etag') };
+    expect((await edit(ben, 'second', next)).data).toMatchObject({ text: 'second' });
+  });
+});
+
+test('getMessage with the ETag of the message returns 304 until anything in its response changes', async () => {
+  const { data, response } = await api.sendMessage({
+    client: ben.client,
+    body: { space_id: space.space_id, text: 'hello' },
+  });
+  const message = data as Message;
+  let etag = response?.headers.get('etag') ?? '';
+  const get = () =>
+    app.fetch(`/api/messages/${message.message_id}`, {
+      headers: { ...ben.headers, 'if-none-match': etag },
+    });
+  const changes = [
+    () => appreciate(ann, message),
+    () => withdraw(ann, message),
+    () => api.changeUsername({ client: ben.client, body: { username: 'benjamin' } }),
+    () => api.changeUsername({ client: ben.client, body: { username: 'ben' } }),
+  ];
+  for (const change of changes) {
+    expect((await get()).status).toBe(304);
+    await change();
+    const changed = await get();
+    expect(changed.status).toBe(200);
+    etag = changed.headers.get('etag') ?? '';
+  }
 });
 
 describe('deleteMessage', () => {

@@ -440,6 +440,10 @@ const requests: Record<string, () => Promise<Response>> = {
     app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),
   'sendMessage 403 not_a_participant': () =>
     sendJson('POST', '/api/messages', { space_id: space.space_id, text: 'Hello' }, bob.headers),
+  'editMessage 400': () =>
+    sendJson('PATCH', `/api/messages/${message.message_id}`, {}, ada.headers),
+  'editMessage 403 not_message_author': () =>
+    sendJson('PATCH', `/api/messages/${message.message_id}`, { text: 'Hello' }, bob.headers),
   'deleteMessage 403': () =>
     app.fetch(`/api/messages/${message.message_id}`, { method: 'DELETE', headers: bob.headers }),
   'appreciateMessage 403 own_message': () =>

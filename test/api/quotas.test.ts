@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import type { Message } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { importRecords } from '../../server/import-export/import.ts';
 import { startApp } from '../support/app.ts';
@@ -107,7 +108,7 @@ describe('The quotas per hour and day', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(9);
   });
 
-  test('count messages', async () => {
+  test('count messages and their edits', async () => {
     const [user, headers] = [await app.register(), headersFromNewAddress()];
     const space = await createSpace(user);
     const send = () =>
@@ -116,8 +117,20 @@ describe('The quotas per hour and day', () => {
         headers,
         body: { space_id: space.space_id, text: 'Hello' },
       });
-    for (let i = 0; i < 4; i += 1) expect(await statusOf(send())).toBe(201);
-    await expectRetryAfter(send(), 3_600, 'An account can send at most 4 messages per hour.');
+    for (let i = 0; i < 3; i += 1) expect(await statusOf(send())).toBe(201);
+    const { data } = await api.listMessages({
+      client: user.client,
+      query: space,
+      throwOnError: true,
+    });
+    const path = data.items[0] as Message;
+    const edit = () =>
+      api.editMessage({ client: user.client, headers, path, body: { text: 'Edited' } });
+    expect(await statusOf(edit())).toBe(200);
+    for (const exceeding of [send, edit]) {
+      const detail = 'An account can send or edit at most 4 messages per hour.';
+      await expectRetryAfter(exceeding(), 3_600, detail);
+    }
   });
 
   test('count joining, appreciating, reading and changing the bio together, but not their reversal', async () => {

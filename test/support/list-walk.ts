@@ -24,6 +24,7 @@ const SHARES = {
   remove: 3,
   undoRemoval: 3,
   send: 30,
+  editMessage: 6,
   deleteMessage: 6,
   appreciate: 4,
   markRead: 15,
@@ -143,6 +144,11 @@ class Walk {
         return api.undoRemoval({ client, path });
       }),
     send: () => this.#inSpace((user, space) => this.#send(user, space)),
+    editMessage: () =>
+      this.#onMessage(({ client }, { message_id }) => {
+        const body = { text: `Edited ${this.changes}` };
+        return api.editMessage({ client, path: { message_id }, body });
+      }),
     deleteMessage: () =>
       this.#onMessage(({ client }, { message_id }) =>
         api.deleteMessage({ client, path: { message_id } }),

@@ -593,6 +593,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     [SPACE, 'Delete space …'],
     [SPACE, /^Remove /],
     [SPACE, 'Report message'],
+    [SPACE, 'Edit message'],
     [SPACE, 'Delete message'],
   ];
   test('shows the views of users, errors of forms and dialogs accessibly', async () => {
@@ -795,6 +796,12 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
 
       const sent = messageOf(page, 'Written meanwhile');
       await sent.hover();
+      await sent.getByRole('button', { name: 'Edit message' }).click();
+      await page.getByRole('textbox', { name: 'Text' }).fill('Written meanwhile, and edited');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await appears(
+        messageOf(other, 'Written meanwhile, and edited').getByText('edited', { exact: true }),
+      );
       await confirm(sent.getByRole('button', { name: 'Delete message' }), 'Delete');
       await disappears(messageOf(other, 'Written meanwhile'));
       // Keyboards and screen readers stay in the conversation.

@@ -94,6 +94,13 @@ const matrix: Partial<
     public: 'unauthenticated not_a_participant not_a_participant not_a_participant ok ok',
     private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
   },
+  editMessage: {
+    inputs: () => ({ text: 'Changed' }),
+    public:
+      'unauthenticated not_message_author not_message_author not_message_author not_message_author ok',
+    private:
+      'unauthenticated message_not_found message_not_found message_not_found not_message_author ok',
+  },
   appreciateMessage: {
     public: 'unauthenticated ok ok ok ok own_message',
     private: 'unauthenticated message_not_found message_not_found message_not_found ok own_message',

@@ -98,8 +98,8 @@ export const following: Scenario[] = [
   },
   {
     operation: 'listMessages',
-    sentence: 'a follower learns about appreciations and deletions',
-    rule: '`changed_items` has messages whose `appreciation_count` has changed, as they are now.',
+    sentence: 'a follower learns about edits, appreciations and deletions',
+    rule: '`changed_items` has messages whose text or `appreciation_count` has changed, as they are now.',
     async run({ users }) {
       const [ada, grace] = (await users(2)) as [User, User];
       const { space, messages } = await createConversation(ada, 'private', grace);
@@ -108,6 +108,13 @@ export const following: Scenario[] = [
       await grace.call('appreciateMessage', { message_id: first });
       await follower.readAll();
       equal([...follower.counts], [[first, 1]], 'Changed messages with their appreciation_count');
+      await grace.call('editMessage', { message_id: second, text: 'Edited' });
+      const { changed_items } = await follower.read();
+      equal(
+        changed_items.map(({ message_id, text }) => [message_id, text]),
+        [[second, 'Edited']],
+        'Changed messages with their texts',
+      );
       await grace.call('withdrawAppreciation', { message_id: first });
       await follower.readAll({ limit: 1 });
       equal(follower.counts.get(first), 0, 'appreciation_count after withdrawAppreciation');
@@ -181,6 +188,10 @@ export const following: Scenario[] = [
         [
           'an appreciation',
           () => grace.call('appreciateMessage', { message_id: messages[0]?.message_id }),
+        ],
+        [
+          'an edit',
+          () => grace.call('editMessage', { message_id: messages[1]?.message_id, text: 'Edited' }),
         ],
         ['a deletion', () => grace.call('deleteMessage', { message_id: messages[1]?.message_id })],
       ];

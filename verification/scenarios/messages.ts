@@ -1,5 +1,5 @@
 import wordCounts from '../vectors/word-counts.json' with { type: 'json' };
-import { createConversation, createSpace, join, type Message, send } from './actions.ts';
+import { createConversation, createSpace, join, type Message, send, statsOf } from './actions.ts';
 import type { User } from './caller.ts';
 import { equal, require } from './expectations.ts';
 import type { Scenario } from './scenario.ts';
@@ -121,6 +121,61 @@ export const messages: Scenario[] = [
           `word_count of ${JSON.stringify(text)}`,
         );
       }
+    },
+  },
+  {
+    operation: 'editMessage',
+    sentence: 'the author who participates can replace the text, which everyone then reads',
+    rule: 'Replaces the text of a message that the caller wrote, and sets `edited_at`.',
+    async run({ users, anonymous }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const { space, messages } = await createConversation(ada, 'public', grace);
+      const { message_id, created_at } = messages[1] as Message;
+      equal((messages[1] as Message).edited_at, null, 'edited_at of a new message');
+      const words = async () => (await statsOf(grace)).total_words_contributed;
+      const before = await words();
+      const edited = await grace.call('editMessage', { message_id, text: 'One two three' });
+      equal(
+        edited,
+        { ...messages[1], text: 'One two three', word_count: 3, edited_at: edited.edited_at },
+        'The edited message',
+      );
+      require((edited.edited_at ?? '') >= created_at, 'edited_at is before created_at');
+      for (const reader of [ada, grace, anonymous]) {
+        equal(await reader.call('getMessage', { message_id }), edited, 'The message of getMessage');
+        const { items } = await reader.call('listMessages', { space_id: space.space_id });
+        equal(items, [edited, messages[0]], 'The messages of listMessages');
+      }
+      equal((await words()) - before, 1, 'Additional words of the author');
+      equal(
+        await grace.call('editMessage', { message_id, text: 'One two three' }),
+        edited,
+        'The message after an edit to the same text',
+      );
+      await ada.refused('editMessage', { message_id, text: 'Mine' }, 'not_message_author');
+      await grace.call('leaveSpace', { space_id: space.space_id });
+      await grace.refused('editMessage', { message_id, text: 'Late' }, 'not_a_participant');
+      equal(await anonymous.call('getMessage', { message_id }), edited, 'The message at the end');
+    },
+  },
+  {
+    operation: 'editMessage',
+    sentence: 'an ETag of an earlier state prevents the edit',
+    rule: 'With `If-Match`, returns 412 if the message has been changed since the ETag. Without it, the last change wins.',
+    async run({ users }) {
+      const [ada] = (await users(1)) as [User];
+      const { message_id } = await send(ada, await createSpace(ada));
+      const etagOf = async () =>
+        (await ada.exchange('getMessage', { message_id })).headers.get('etag') ?? '';
+      const edit = (text: string) => ({ message_id, text });
+      const etag = await etagOf();
+      const headers = { 'If-Match': etag };
+      await ada.call('editMessage', edit('first'), { headers });
+      require((await etagOf()) !== etag, 'The ETag does not change with the text');
+      await ada.refused('editMessage', edit('second'), 'precondition_failed', { headers });
+      equal((await ada.call('getMessage', { message_id })).text, 'first', 'text');
+      await ada.call('editMessage', edit('third'), { headers: { 'If-Match': await etagOf() } });
+      await ada.call('editMessage', edit('fourth'));
     },
   },
   {

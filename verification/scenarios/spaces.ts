@@ -176,7 +176,7 @@ export const spaces: Scenario[] = [
   {
     operation: 'getSpace',
     sentence: 'the ETag changes exactly when the response does',
-    rule: 'It changes whenever the response of `getSpace` to the caller would, also with new participants or a new\navatar.',
+    rule: 'It changes whenever the\nresponse of `getSpace` or `getMessage` to the caller would, also with new participants, appreciations or a new\navatar.',
     async run({ users }) {
       const [ada, other] = (await users(2)) as [User, User];
       const space = await createSpace(ada, { title: 'Before' });

@@ -1,6 +1,6 @@
 import type { Problem } from '../../generated/types.gen.ts';
 import { contract, operations, type Schema } from '../contract.ts';
-import { createConversation, createSpace, type Message } from './actions.ts';
+import { createConversation, createSpace, type Message, send } from './actions.ts';
 import type { Caller, Inputs, OperationId, User } from './caller.ts';
 import { equal, require } from './expectations.ts';
 import type { Scenario, Stage } from './scenario.ts';
@@ -78,6 +78,11 @@ export const settings: Partial<Record<OperationId, (stage: Stage) => Promise<Set
     const caller = await user();
     const { space_id } = await createSpace(caller);
     return { caller, inputs: () => ({ space_id, text: 'A text' }) };
+  },
+  editMessage: async ({ user }) => {
+    const caller = await user();
+    const { message_id } = await send(caller, await createSpace(caller));
+    return { caller, inputs: () => ({ message_id, text: 'A text' }) };
   },
   reportSpace: async ({ users }) => {
     const [creator, caller] = (await users(2)) as [User, User];

@@ -130,6 +130,14 @@ const operations: Record<string, [number, Operation]> = {
         return result;
       }),
   ],
+  editMessage: [
+    6,
+    (_, { messages }, as) =>
+      withItem(messages, (message) => {
+        const path = { message_id: message.id };
+        return api.editMessage({ client: as(message.owner), path, body: { text: drawText(5) } });
+      }),
+  ],
   deleteMessage: [
     4,
     (_, { messages }, as) =>

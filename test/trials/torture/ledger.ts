@@ -211,6 +211,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'sessions.last_used_at',
     'spaces.created_at',
     'messages.created_at',
+    'messages.edited_at',
     'appreciations.created_at',
   ],
   'Derived from a compared text.': [

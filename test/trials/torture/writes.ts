@@ -23,6 +23,7 @@ export const writeShares = {
   joinSpace: 14,
   appreciateMessage: 12,
   updateSpace: 8,
+  editMessage: 5,
   deleteMessage: 5,
   leaveSpace: 4,
   removeParticipant: 2,
@@ -228,6 +229,23 @@ export function createWrites(state: TrafficState): Writes {
           remember(messages, mark, MAX_REMEMBERED);
           return undefined;
         },
+      };
+    },
+    editMessage(person) {
+      const mark = drawExisting('message', person.messages);
+      const space = mark?.split('>')[0];
+      if (!mark || !space || !hasJoined(person, space)) return undefined;
+      const edited = text(mark, 12);
+      return {
+        changes: { [`message ${mark}`]: edited },
+        send: () =>
+          api.editMessage({
+            client,
+            auth: person.token,
+            headers: newKey(),
+            path: messageId(mark),
+            body: { text: edited },
+          }),
       };
     },
     deleteMessage(person) {

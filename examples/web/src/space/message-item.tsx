@@ -1,10 +1,16 @@
 import { useMutation } from '@tanstack/react-query';
 import type { Message, Space } from 'space-service';
-import { deleteMessageMutation, reportMessageMutation } from 'space-service/tanstack-react-query';
+import {
+  deleteMessageMutation,
+  editMessageMutation,
+  reportMessageMutation,
+} from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
+import { DialogButton } from '../ui/dialog.tsx';
+import { Field, Form, textsOf } from '../ui/form.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { LinkedText } from '../ui/linked-text.tsx';
 import { showConfirmation } from '../ui/notice.tsx';
@@ -24,7 +30,7 @@ interface MessageItemProps {
 
 export function MessageItem(props: MessageItemProps) {
   const { message, space, day, isContinued, isFirstUnread } = props;
-  const { author, text, created_at } = message;
+  const { author, text, created_at, edited_at } = message;
   const isPlain = message.appreciation_count === 0;
   return (
     <li>
@@ -39,6 +45,12 @@ export function MessageItem(props: MessageItemProps) {
           <time dateTime={created_at} title={new Date(created_at).toLocaleString('en')}>
             {formatTime(created_at)}
           </time>
+          {edited_at && (
+            <>
+              {' '}
+              <span title={new Date(edited_at).toLocaleString('en')}>edited</span>
+            </>
+          )}
         </p>
         <p className="text" dir="auto">
           <LinkedText text={text} />
@@ -85,6 +97,16 @@ function Actions({ message, space, className }: ActionsProps) {
           variables={(body) => ({ path: { message_id }, body })}
         />
       )}
+      {ownId === author.user_id && (
+        <DialogButton
+          label={<Icon name="pencil" />}
+          name={`Edit message ${quoted}`}
+          className="icon-button"
+          title="Edit message"
+        >
+          {(close) => <EditForm message={message} onClose={close} />}
+        </DialogButton>
+      )}
       {canDelete && (
         <Confirmation
           label={<Icon name="trash" />}
@@ -99,5 +121,21 @@ function Actions({ message, space, className }: ActionsProps) {
         />
       )}
     </div>
+  );
+}
+
+function EditForm({ message, onClose }: { message: Message; onClose: () => void }) {
+  const { message_id, text } = message;
+  const edit = useMutation(editMessageMutation());
+  return (
+    <Form
+      mutation={edit}
+      submit="Save"
+      variables={(fields) => ({ path: { message_id }, body: textsOf(fields, 'text') })}
+      onClose={onClose}
+      cancel="Cancel"
+    >
+      <Field label="Text" name="text" rows={4} defaultValue={text} limit={{ max: 2000 }} />
+    </Form>
   );
 }

@@ -193,6 +193,7 @@ function* ownMessageRecords(ids: Ids, canaries: Canaries, count: number): Genera
       space_id: i % 3 === 0 ? ids.ownSpace(i) : ids.foreignSpace(i),
       text: `Message ${i}: ${letters('text')}, ${unspaced('unspaced text')}`,
       created_at: time(canaries, 'created_at of a message', 1977),
+      edited_at: time(canaries, 'edited_at', 1983),
     };
     if (i % 10 === 0) {
       const created_at = time(canaries, 'created_at of an appreciation received', 1978);
@@ -266,7 +267,7 @@ export async function useAccount(
   );
   const path = { space_id };
   await api.updateSpace({ ...authenticated, path, body: { title: 'Renamed', tags: ['baking'] } });
-  const text = `To be deleted: ${letters('former text')}`;
+  const text = `To be edited: ${letters('former text')}`;
   const key = randomUUID();
   add('key_hash', createHash('sha256').update(key).digest('hex'));
   const { data: message } = await api.sendMessage({
@@ -276,6 +277,8 @@ export async function useAccount(
   });
   const { message_id } = message;
   add('created_id', message_id);
+  const edit = { text: `To be deleted: ${letters('edited text')}` };
+  await api.editMessage({ ...authenticated, path: { message_id }, body: edit });
   await api.deleteMessage({ ...authenticated, path: { message_id } });
 
   // One report by the account, and one about it.

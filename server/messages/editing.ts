@@ -1,0 +1,65 @@
+import type { Message } from '../../generated/types.gen.ts';
+import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
+import { countOperation } from '../accounts/quotas.ts';
+import { type Caller, requireSession } from '../auth/sessions.ts';
+import { announceAfterCommit, transact } from '../database/transaction.ts';
+import { DomainError } from '../errors.ts';
+import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
+import { findAnySpace } from '../spaces/space-access.ts';
+import { spaceSubject } from '../spaces/subjects.ts';
+import { countWords } from '../text/word-count.ts';
+import { formatTime, recordChanges } from './message-order.ts';
+import { assertMessageText } from './message-text.ts';
+import { findMessage, messageNotFound, readMessage, stateOf } from './messages.ts';
+
+/**
+ * Replaces the text of a message that the caller wrote, if the caller still participates in its space. Leaves the message
+ * in its state if it has this text.
+ * @param isExpected whether the caller wants to edit a message in this state
+ * @param claim the idempotency key of the request, if it has one
+ * @throws DomainError `invalid_request`, `message_not_found`, `not_message_author`, `not_a_participant`,
+ *   `precondition_failed`, `too_many_requests`
+ */
+export async function editMessage(
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
+  caller: Caller,
+  messageId: string,
+  text: string,
+  isExpected: (state: ResourceState) => boolean,
+  claim: KeyClaim | null,
+): Promise<Message> {
+  assertMessageText(text);
+  return transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    await claimKey(trx, caller.userPk, claim, messageId);
+    await countOperation(trx, quotas, caller.userPk, 'editMessage');
+    const found = await findMessage(trx, caller, messageId);
+    if (found.authorPk !== caller.userPk) {
+      throw new DomainError('not_message_author', 'Only the author can edit a message.');
+    }
+    const space = await findAnySpace(trx, caller, found.spaceId, messageNotFound);
+    if (!space.isParticipant) {
+      throw new DomainError(
+        'not_a_participant',
+        'Only participants can edit their messages. Join the space again first.',
+      );
+    }
+    const message = await readMessage(trx, avatars, found.pk, caller);
+    if (!isExpected(stateOf(message))) {
+      throw new DomainError(
+        'precondition_failed',
+        'The message has been changed since you read it. Read it again, and repeat your change.',
+      );
+    }
+    if (message.text === text) return message;
+    const { ms, transaction } = await recordChanges(engine, trx, [found]);
+    const changes = { text, word_count: countWords(text), edited_at: formatTime(ms) };
+    await trx
+      .updateTable('messages')
+      .set({ ...changes, changed_in: transaction })
+      .where('pk', '=', found.pk)
+      .execute();
+    announceAfterCommit(engine, spaceSubject(found.spaceId));
+    return { ...message, ...changes };
+  });
+}
