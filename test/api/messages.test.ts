@@ -181,9 +181,12 @@ describe('listMessages', () => {
 });
 
 describe('editMessage', () => {
+  let author: TestUser;
   let message: Message;
   beforeEach(async () => {
-    message = await sendMessage(ben, space, 'One two thre');
+    author = await app.register();
+    await joinSpace(author, space);
+    message = await sendMessage(author, space, 'One two thre');
   });
 
   const edit = ({ client }: Reader, text: string, headers = {}) =>
@@ -191,7 +194,7 @@ describe('editMessage', () => {
 
   test('replaces the text for everyone, and counts its words anew', async () => {
     await appreciate(ann, message);
-    const { data: edited, response } = await edit(ben, 'One two three four');
+    const { data: edited, response } = await edit(author, 'One two three four');
     expect(edited).toEqual({
       ...message,
       text: 'One two three four',
@@ -200,27 +203,27 @@ describe('editMessage', () => {
       edited_at: expect.any(String),
     });
     expect(edited?.edited_at).toSatisfy((time: string) => time > message.created_at);
-    for (const reader of [ben, carl, stranger]) expect(await list(reader)).toEqual([edited]);
+    for (const reader of [author, carl, stranger]) expect(await list(reader)).toEqual([edited]);
     const path = { message_id: message.message_id };
-    const read = await api.getMessage({ client: ben.client, path });
+    const read = await api.getMessage({ client: author.client, path });
     expect(response?.headers.get('etag')).toBe(read.response?.headers.get('etag'));
-    const { data } = await api.getProfile({ client: ben.client, throwOnError: true });
+    const { data } = await api.getProfile({ client: author.client, throwOnError: true });
     expect(data.stats).toMatchObject({ total_words_contributed: 4 });
     const participation = await api.getParticipation({ client: ann.client, path: space });
     expect(participation.data?.last_message?.text).toBe('One two three four');
   });
 
   test('leaves a message unchanged that has the text already', async () => {
-    expect((await edit(ben, message.text)).data).toEqual(message);
+    expect((await edit(author, message.text)).data).toEqual(message);
     expect(await list(stranger)).toEqual([message]);
   });
 
   test('has the rules of new texts', async () => {
     for (const text of ['', ' \n', '\u200B', 'bell \x07', 'a'.repeat(2001)]) {
-      const { error } = await edit(ben, text);
+      const { error } = await edit(author, text);
       expect(error).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '/text' }] });
     }
-    expect(await list(ben)).toEqual([message]);
+    expect(await list(author)).toEqual([message]);
   });
 
   test('rejects everyone but the author, also the creator of the space', async () => {
@@ -234,43 +237,44 @@ describe('editMessage', () => {
   });
 
   test('rejects authors who have left, until they participate again', async () => {
-    await leave(ben);
-    expect(await getError(edit(ben, 'Edited'))).toBe('403 not_a_participant');
+    await leave(author);
+    expect(await getError(edit(author, 'Edited'))).toBe('403 not_a_participant');
     const { invitation_code } = await makePrivate();
-    expect(await getError(edit(ben, 'Edited'))).toBe('403 not_a_participant');
+    expect(await getError(edit(author, 'Edited'))).toBe('403 not_a_participant');
     expect(await list(ann)).toEqual([message]);
-    await joinSpace(ben, { ...space, invitation_code });
-    expect((await edit(ben, 'Edited')).data).toMatchObject({ text: 'Edited' });
+    await joinSpace(author, { ...space, invitation_code });
+    expect((await edit(author, 'Edited')).data).toMatchObject({ text: 'Edited' });
   });
 
   test('rejects the edit of a message that has been changed since the ETag in If-Match', async () => {
     const path = { message_id: message.message_id };
-    const read = await api.getMessage({ client: ben.client, path });
+    const read = await api.getMessage({ client: author.client, path });
     const headers = { 'If-Match': read.response?.headers.get('etag') };
-    const { data: first, response } = await edit(ben, 'first', headers);
-    expect(await getError(edit(ben, 'second', headers))).toBe('412 precondition_failed');
-    expect(await list(ben)).toEqual([first]);
+    const { data: first, response } = await edit(author, 'first', headers);
+    expect(await getError(edit(author, 'second', headers))).toBe('412 precondition_failed');
+    expect(await list(author)).toEqual([first]);
     const next = { 'If-Match': response?.headers.get('etag') };
-    expect((await edit(ben, 'second', next)).data).toMatchObject({ text: 'second' });
+    expect((await edit(author, 'second', next)).data).toMatchObject({ text: 'second' });
   });
 });
 
 test('getMessage with the ETag of the message returns 304 until anything in its response changes', async () => {
+  const author = await app.register();
+  await joinSpace(author, space);
   const { data, response } = await api.sendMessage({
-    client: ben.client,
+    client: author.client,
     body: { space_id: space.space_id, text: 'hello' },
   });
   const message = data as Message;
   let etag = response?.headers.get('etag') ?? '';
   const get = () =>
     app.fetch(`/api/messages/${message.message_id}`, {
-      headers: { ...ben.headers, 'if-none-match': etag },
+      headers: { ...author.headers, 'if-none-match': etag },
     });
   const changes = [
     () => appreciate(ann, message),
     () => withdraw(ann, message),
-    () => api.changeUsername({ client: ben.client, body: { username: 'benjamin' } }),
-    () => api.changeUsername({ client: ben.client, body: { username: 'ben' } }),
+    () => api.changeUsername({ client: author.client, body: { username: 'benjamin' } }),
   ];
   for (const change of changes) {
     expect((await get()).status).toBe(304);

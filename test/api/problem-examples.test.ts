@@ -125,6 +125,9 @@ const withKey = ({ headers }: TestUser) => ({ ...headers, 'idempotency-key': ran
 const sendText = (text: string, headers: Record<string, string>): Promise<Response> =>
   sendJson('POST', '/api/messages', { space_id: space.space_id, text }, headers);
 
+const editText = (headers: Record<string, string>): Promise<Response> =>
+  sendJson('PATCH', `/api/messages/${message.message_id}`, { text: 'Hello' }, headers);
+
 /** Sends a request of `ada` twice at the same time. Returns the first response. */
 const sendTwice = (send: (headers: Record<string, string>) => Promise<Response>) => {
   const headers = withKey(ada);
@@ -415,6 +418,8 @@ const requests: Record<string, () => Promise<Response>> = {
   'joinSpace 403 email_not_verified': () => whileUnverified('PUT', '/api/participations/x', {}),
   'sendMessage 403 email_not_verified': () =>
     whileUnverified('POST', '/api/messages', { space_id: 'x', text: 'Hello' }),
+  'editMessage 403 email_not_verified': () =>
+    whileUnverified('PATCH', '/api/messages/x', { text: 'Hello' }),
   'appreciateMessage 403 email_not_verified': () =>
     whileUnverified('PUT', '/api/messages/x/appreciation'),
   'joinSpace 403 removed_from_space': async () => {
@@ -442,8 +447,16 @@ const requests: Record<string, () => Promise<Response>> = {
     sendJson('POST', '/api/messages', { space_id: space.space_id, text: 'Hello' }, bob.headers),
   'editMessage 400': () =>
     sendJson('PATCH', `/api/messages/${message.message_id}`, {}, ada.headers),
-  'editMessage 403 not_message_author': () =>
-    sendJson('PATCH', `/api/messages/${message.message_id}`, { text: 'Hello' }, bob.headers),
+  'editMessage 403 not_message_author': () => editText(bob.headers),
+  'editMessage 403 not_a_participant': async () => {
+    const author = await app.register();
+    await joinSpace(author, space);
+    const { message_id } = await sendMessage(author, space, 'Hello');
+    await removeFromSpace(author);
+    return sendJson('PATCH', `/api/messages/${message_id}`, { text: 'Bye' }, author.headers);
+  },
+  'editMessage 409': () => sendTwice((headers) => editText(headers)),
+  'editMessage 412': () => editText({ ...ada.headers, 'if-match': '"0-AAAAAAAAAAAAAAAA"' }),
   'deleteMessage 403': () =>
     app.fetch(`/api/messages/${message.message_id}`, { method: 'DELETE', headers: bob.headers }),
   'appreciateMessage 403 own_message': () =>
