@@ -41,7 +41,7 @@ const limits: Limits = {
   max_description_length: maxLength(componentSchema('SpaceDescription')),
   max_tags_per_space: bound(tags.maxItems),
   max_tag_length: maxLength(tags.items),
-  max_message_length: maxLength(componentSchema('MessageCreation', 'text')),
+  max_message_length: maxLength(componentSchema('MessageText')),
   max_reason_length: maxLength(componentSchema('ReportCreation', 'reason')),
   max_avatar_bytes: MAX_AVATAR_BYTES,
 };

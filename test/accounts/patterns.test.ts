@@ -46,12 +46,7 @@ const texts: [string, TextSchema | undefined, (text: string) => unknown, string[
   ],
   ['a description', componentSchema('SpaceDescription'), parseDescription, ['\0', 'a\x7f', 'a\tb']],
   ['a tag', componentSchema('TagNames').items, (text) => parseTags([text]), ['#', ' ', 'a\x01']],
-  [
-    'a message',
-    componentSchema('MessageCreation', 'text'),
-    assertMessageText,
-    [' ', '\n', 'a\vb', 'a\0'],
-  ],
+  ['a message', componentSchema('MessageText'), assertMessageText, [' ', '\n', 'a\vb', 'a\0']],
   [
     'the reason of a report',
     componentSchema('ReportCreation', 'reason'),

@@ -125,6 +125,8 @@ describe('A repeated request with an Idempotency-Key', () => {
     expect((await edit()).data).toEqual(first.data);
     await api.editMessage({ client: ann.client, path, body: { text: 'Hello!' } });
     expect((await edit()).data).toMatchObject({ text: 'Hello!' });
+    const other = api.editMessage({ client: ann.client, path, headers, body: { text: 'Bye' } });
+    expect(await getError(other)).toBe('422 idempotency_key_reused');
   });
 
   test('renews an invitation code once', async () => {

@@ -178,7 +178,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await page.getByRole('button', { name: 'Report message' }).first().click();
     await expectLast('Reason', 'ReportCreation', 'reason');
     await page.keyboard.press('Escape');
-    await expectLast('Message', 'MessageCreation', 'text');
+    await expectLast('Message', 'MessageText');
     // Two characters too many.
     await page.keyboard.type('aaa');
     await appears(page.getByText('2 characters too many'));

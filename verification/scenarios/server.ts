@@ -27,7 +27,7 @@ export const server: Scenario[] = [
           max_description_length: boundsOf('SpaceDescription').maxLength,
           max_tags_per_space: boundsOf('TagNames').maxItems,
           max_tag_length: boundsOf('TagNames').items?.maxLength,
-          max_message_length: boundsOf('MessageCreation', 'text').maxLength,
+          max_message_length: boundsOf('MessageText').maxLength,
           max_reason_length: boundsOf('ReportCreation', 'reason').maxLength,
           max_avatar_bytes: 5_242_880,
         },
