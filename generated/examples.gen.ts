@@ -1544,6 +1544,31 @@ const problem54: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Not Found",
     "status": 404,
+    "detail": "There is no message in this space that has the id in reply_to. It may have been deleted.",
+    "code": "message_not_found",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/reply_to",
+        "name": null,
+        "code": "message_not_found",
+        "message": "is not a message in this space"
+      }
+    ]
+  }
+};
+
+const problem55: ResponseExample<types.Problem> = {
+  "status": 404,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Not Found",
+    "status": 404,
     "detail": "The path does not exist. A tag has at least one character.",
     "code": "not_found",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
@@ -1551,7 +1576,7 @@ const problem54: ResponseExample<types.Problem> = {
   }
 };
 
-const problem55: ResponseExample<types.Problem> = {
+const problem56: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1576,7 +1601,7 @@ const problem55: ResponseExample<types.Problem> = {
   }
 };
 
-const problem56: ResponseExample<types.Problem> = {
+const problem57: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1593,7 +1618,7 @@ const problem56: ResponseExample<types.Problem> = {
   }
 };
 
-const problem57: ResponseExample<types.Problem> = {
+const problem58: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1618,7 +1643,7 @@ const problem57: ResponseExample<types.Problem> = {
   }
 };
 
-const problem58: ResponseExample<types.Problem> = {
+const problem59: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1643,7 +1668,7 @@ const problem58: ResponseExample<types.Problem> = {
   }
 };
 
-const problem59: ResponseExample<types.Problem> = {
+const problem60: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1668,7 +1693,7 @@ const problem59: ResponseExample<types.Problem> = {
   }
 };
 
-const problem60: ResponseExample<types.Problem> = {
+const problem61: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1685,7 +1710,7 @@ const problem60: ResponseExample<types.Problem> = {
   }
 };
 
-const problem61: ResponseExample<types.Problem> = {
+const problem62: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1702,7 +1727,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1719,7 +1744,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1736,7 +1761,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1761,7 +1786,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem66: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1778,7 +1803,7 @@ const problem65: ResponseExample<types.Problem> = {
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem67: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1803,7 +1828,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1820,7 +1845,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1837,7 +1862,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1862,7 +1887,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1879,7 +1904,7 @@ const problem70: ResponseExample<types.Problem> = {
   }
 };
 
-const problem71: ResponseExample<types.Problem> = {
+const problem72: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1904,7 +1929,7 @@ const problem71: ResponseExample<types.Problem> = {
   }
 };
 
-const problem72: ResponseExample<types.Problem> = {
+const problem73: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1921,7 +1946,7 @@ const problem72: ResponseExample<types.Problem> = {
   }
 };
 
-const problem73: ResponseExample<types.Problem> = {
+const problem74: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1938,7 +1963,7 @@ const problem73: ResponseExample<types.Problem> = {
   }
 };
 
-const problem74: ResponseExample<types.Problem> = {
+const problem75: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1955,7 +1980,7 @@ const problem74: ResponseExample<types.Problem> = {
   }
 };
 
-const problem75: ResponseExample<types.Problem> = {
+const problem76: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1972,7 +1997,7 @@ const problem75: ResponseExample<types.Problem> = {
   }
 };
 
-const problem76: ResponseExample<types.Problem> = {
+const problem77: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1989,7 +2014,7 @@ const problem76: ResponseExample<types.Problem> = {
   }
 };
 
-const problem77: ResponseExample<types.Problem> = {
+const problem78: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2014,7 +2039,7 @@ const problem77: ResponseExample<types.Problem> = {
   }
 };
 
-const problem78: ResponseExample<types.Problem> = {
+const problem79: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2031,7 +2056,7 @@ const problem78: ResponseExample<types.Problem> = {
   }
 };
 
-const problem79: ResponseExample<types.Problem> = {
+const problem80: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2056,7 +2081,7 @@ const problem79: ResponseExample<types.Problem> = {
   }
 };
 
-const problem80: ResponseExample<types.Problem> = {
+const problem81: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2073,7 +2098,7 @@ const problem80: ResponseExample<types.Problem> = {
   }
 };
 
-const problem81: ResponseExample<types.Problem> = {
+const problem82: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2601,7 +2626,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 13,
               "appreciation_count": 2,
               "created_at": "2026-03-02T20:17:31.004Z",
-              "edited_at": null
+              "edited_at": null,
+              "is_reply": false,
+              "reply_to": null
             }
           ],
           "appreciations": [
@@ -3416,7 +3443,18 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "appreciation_count": 1,
               "is_appreciated": true,
               "created_at": "2026-03-02T20:19:02.517Z",
-              "edited_at": null
+              "edited_at": null,
+              "is_reply": true,
+              "reply_to": {
+                "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
+                "author": {
+                  "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+                  "username": "ada",
+                  "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+                },
+                "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
+                "created_at": "2026-03-02T20:17:31.004Z"
+              }
             },
             {
               "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -3431,7 +3469,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "appreciation_count": 2,
               "is_appreciated": false,
               "created_at": "2026-03-02T20:17:31.004Z",
-              "edited_at": null
+              "edited_at": null,
+              "is_reply": false,
+              "reply_to": null
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
@@ -3466,7 +3506,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "appreciation_count": 0,
               "is_appreciated": false,
               "created_at": "2026-03-02T19:58:02.118Z",
-              "edited_at": null
+              "edited_at": null,
+              "is_reply": false,
+              "reply_to": null
             },
             {
               "message_id": "0195d3c8-fe01-7b6c-8d29-5c6d7e8f9a0b",
@@ -3481,7 +3523,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "appreciation_count": 1,
               "is_appreciated": false,
               "created_at": "2026-03-02T19:51:40.902Z",
-              "edited_at": null
+              "edited_at": null,
+              "is_reply": false,
+              "reply_to": null
             }
           ],
           "next_cursor": null,
@@ -3527,7 +3571,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "appreciation_count": 0,
           "is_appreciated": false,
           "created_at": "2026-03-02T20:17:31.004Z",
-          "edited_at": null
+          "edited_at": null,
+          "is_reply": false,
+          "reply_to": null
         }
       }
     },
@@ -3538,6 +3584,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       email_not_verified: problem10,
       space_not_found: problem46,
       message_not_found: problem53,
+      reply_to_not_found: problem54,
       request_timeout: problem11,
       idempotency_key_in_use: problem48,
       body_too_large: problem14,
@@ -3710,7 +3757,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem1,
       invalid_cursor: problem2,
-      not_found: problem54,
+      not_found: problem55,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3733,9 +3780,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem55,
+      invalid_request: problem56,
       unauthenticated: problem7,
-      session_not_found: problem56,
+      session_not_found: problem57,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3850,7 +3897,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
       space_not_found: problem46,
       too_many_requests: problem3,
@@ -3900,15 +3947,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem59,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,
       request_timeout: problem11,
-      space_cannot_become_public: problem59,
-      quota_exceeded: problem60,
+      space_cannot_become_public: problem60,
+      quota_exceeded: problem61,
       idempotency_key_in_use: problem48,
-      precondition_failed: problem61,
+      precondition_failed: problem62,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       idempotency_key_reused: problem49,
@@ -3934,7 +3981,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,
@@ -3984,11 +4031,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,
-      space_is_public: problem62,
+      space_is_public: problem63,
       idempotency_key_in_use: problem48,
       idempotency_key_reused: problem49,
       too_many_requests: problem3,
@@ -4056,9 +4103,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
-      participation_not_found: problem63,
+      participation_not_found: problem64,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4113,13 +4160,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem64,
+      invalid_request: problem65,
       unauthenticated: problem7,
-      removed_from_space: problem65,
+      removed_from_space: problem66,
       email_not_verified: problem10,
-      space_not_found: problem66,
+      space_not_found: problem67,
       request_timeout: problem11,
-      quota_exceeded: problem67,
+      quota_exceeded: problem68,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4144,10 +4191,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
       space_not_found: problem46,
-      creator_cannot_leave: problem68,
+      creator_cannot_leave: problem69,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4209,9 +4256,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem69,
+      invalid_request: problem70,
       unauthenticated: problem7,
-      not_a_participant: problem70,
+      not_a_participant: problem71,
       space_not_found: problem46,
       message_not_found: problem53,
       request_timeout: problem11,
@@ -4250,12 +4297,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "appreciation_count": 2,
           "is_appreciated": false,
           "created_at": "2026-03-02T20:17:31.004Z",
-          "edited_at": null
+          "edited_at": null,
+          "is_reply": false,
+          "reply_to": null
         }
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
       message_not_found: problem53,
       too_many_requests: problem3,
@@ -4288,20 +4337,22 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "appreciation_count": 2,
           "is_appreciated": false,
           "created_at": "2026-03-02T20:17:31.004Z",
-          "edited_at": "2026-03-02T20:18:12.640Z"
+          "edited_at": "2026-03-02T20:18:12.640Z",
+          "is_reply": false,
+          "reply_to": null
         }
       }
     },
     problems: {
       invalid_request: problem51,
       unauthenticated: problem7,
-      not_message_author: problem72,
-      not_a_participant: problem73,
+      not_message_author: problem73,
+      not_a_participant: problem74,
       email_not_verified: problem10,
       message_not_found: problem53,
       request_timeout: problem11,
       idempotency_key_in_use: problem48,
-      precondition_failed: problem74,
+      precondition_failed: problem75,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       idempotency_key_reused: problem49,
@@ -4327,9 +4378,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
-      not_message_author: problem75,
+      not_message_author: problem76,
       message_not_found: problem53,
       headers_too_large: problem4,
       internal: problem5,
@@ -4359,14 +4410,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "appreciation_count": 1,
           "is_appreciated": true,
           "created_at": "2026-03-02T20:19:02.517Z",
-          "edited_at": null
+          "edited_at": null,
+          "is_reply": false,
+          "reply_to": null
         }
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
-      own_message: problem76,
+      own_message: problem77,
       email_not_verified: problem10,
       message_not_found: problem53,
       too_many_requests: problem3,
@@ -4398,12 +4451,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "appreciation_count": 0,
           "is_appreciated": false,
           "created_at": "2026-03-02T20:19:02.517Z",
-          "edited_at": null
+          "edited_at": null,
+          "is_reply": false,
+          "reply_to": null
         }
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
       message_not_found: problem53,
       headers_too_large: problem4,
@@ -4434,9 +4489,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem77,
+      invalid_request: problem78,
       unauthenticated: problem7,
-      user_not_found: problem78,
+      user_not_found: problem79,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4524,7 +4579,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      user_not_found: problem78,
+      user_not_found: problem79,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4547,12 +4602,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem79,
+      invalid_request: problem80,
       unauthenticated: problem7,
       email_not_verified: problem10,
       space_not_found: problem46,
       request_timeout: problem11,
-      too_many_reports: problem80,
+      too_many_reports: problem81,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4577,12 +4632,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem79,
+      invalid_request: problem80,
       unauthenticated: problem7,
       email_not_verified: problem10,
       message_not_found: problem53,
       request_timeout: problem11,
-      too_many_reports: problem80,
+      too_many_reports: problem81,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4612,12 +4667,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
       not_space_creator: problem50,
-      participant_not_found: problem81,
+      participant_not_found: problem82,
       space_not_found: problem46,
-      creator_cannot_leave: problem68,
+      creator_cannot_leave: problem69,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4640,7 +4695,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem58,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,

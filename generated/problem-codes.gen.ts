@@ -95,6 +95,7 @@ export type InvalidValueCode =
   | 'avatar_type_unsupported'
   | 'avatar_undecodable'
   | 'space_not_found'
+  | 'message_not_found'
   | 'space_cannot_become_public'
   | 'idempotency_key_reused';
 

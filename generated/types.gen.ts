@@ -315,7 +315,9 @@ export type Participation = {
 };
 
 /**
- * The beginning of the latest message in the space. `null` if there is none.
+ * The beginning of a message, as it is now: in a participation, of the latest one in the space, and in a reply, of the
+ * one that it answers. `null` if there is none, or if it has been deleted.
+ *
  */
 export type MessagePreview = {
     /**
@@ -467,6 +469,11 @@ export type Message = {
      * When the author last edited the text. `null` if it is as it was sent.
      */
     edited_at: string | null;
+    /**
+     * Whether the message answers another one
+     */
+    is_reply: boolean;
+    reply_to: MessagePreview;
 };
 
 /**
@@ -652,6 +659,14 @@ export type OwnMessage = {
      * When the user last edited the text. `null` if it is as it was sent.
      */
     edited_at: string | null;
+    /**
+     * Whether the message answers another one
+     */
+    is_reply: boolean;
+    /**
+     * Identifier of the message that it answers. `null` if there is none, or if it has been deleted.
+     */
+    reply_to: string | null;
 };
 
 /**
@@ -980,6 +995,10 @@ export type SpaceUpdate = {
 export type MessageCreation = {
     space_id: Id;
     text: MessageText;
+    /**
+     * Identifier of the message in the same space that the new one answers, if it answers one
+     */
+    reply_to?: string | null | undefined;
 };
 
 /**
@@ -1129,7 +1148,7 @@ export type InvalidValue = {
      * that cannot be combined with another one, or that needs another one.
      *
      */
-    code: 'missing' | 'unknown_field' | 'unknown_value' | 'wrong_type' | 'wrong_length' | 'too_short' | 'too_long' | 'too_few' | 'too_many' | 'too_small' | 'too_large' | 'malformed' | 'blank' | 'forbidden_characters' | 'too_many_marks' | 'mixed_scripts' | 'invalid_token' | 'mixed_directions' | 'ambiguous_signs' | 'conflicting' | 'invalid_cursor' | 'username_taken' | 'username_reserved' | 'email_taken' | 'password_too_common' | 'password_names_you' | 'current_password_incorrect' | 'avatar_missing' | 'avatar_too_large' | 'avatar_type_unsupported' | 'avatar_undecodable' | 'space_not_found' | 'space_cannot_become_public' | 'idempotency_key_reused' | (string & {});
+    code: 'missing' | 'unknown_field' | 'unknown_value' | 'wrong_type' | 'wrong_length' | 'too_short' | 'too_long' | 'too_few' | 'too_many' | 'too_small' | 'too_large' | 'malformed' | 'blank' | 'forbidden_characters' | 'too_many_marks' | 'mixed_scripts' | 'invalid_token' | 'mixed_directions' | 'ambiguous_signs' | 'conflicting' | 'invalid_cursor' | 'username_taken' | 'username_reserved' | 'email_taken' | 'password_too_common' | 'password_names_you' | 'current_password_incorrect' | 'avatar_missing' | 'avatar_too_large' | 'avatar_type_unsupported' | 'avatar_undecodable' | 'space_not_found' | 'message_not_found' | 'space_cannot_become_public' | 'idempotency_key_reused' | (string & {});
     /**
      * What is wrong with the value, to show to people. In English; translate `code`.
      */
@@ -3468,8 +3487,8 @@ export type SendMessageErrors = {
      */
     403: Problem;
     /**
-     * The caller cannot see the space, or an earlier request with the `Idempotency-Key` sent a message that has been
-     * deleted, or that the caller can no longer see.
+     * The caller cannot see the space, or it has no message `reply_to`, or an earlier request with the
+     * `Idempotency-Key` sent a message that has been deleted, or that the caller can no longer see.
      *
      */
     404: Problem;

@@ -136,7 +136,9 @@ export const zSpace = z.object({
 });
 
 /**
- * The beginning of the latest message in the space. `null` if there is none.
+ * The beginning of a message, as it is now: in a participation, of the latest one in the space, and in a reply, of the
+ * one that it answers. `null` if there is none, or if it has been deleted.
+ *
  */
 export const zMessagePreview = z.object({
     message_id: z.string(),
@@ -223,7 +225,9 @@ export const zMessage = z.object({
     appreciation_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     is_appreciated: z.boolean(),
     created_at: z.iso.datetime(),
-    edited_at: z.iso.datetime().nullable()
+    edited_at: z.iso.datetime().nullable(),
+    is_reply: z.boolean(),
+    reply_to: zMessagePreview
 });
 
 /**
@@ -288,7 +292,9 @@ export const zOwnMessage = z.object({
     word_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     appreciation_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     created_at: z.iso.datetime(),
-    edited_at: z.iso.datetime().nullable()
+    edited_at: z.iso.datetime().nullable(),
+    is_reply: z.boolean(),
+    reply_to: z.string().nullable()
 });
 
 /**
@@ -552,7 +558,8 @@ export const zMessageText = z.string().min(1, 'must have at least 1 character').
  */
 export const zMessageCreation = z.object({
     space_id: zId,
-    text: zMessageText
+    text: zMessageText,
+    reply_to: z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').nullish()
 });
 
 /**

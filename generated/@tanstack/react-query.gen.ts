@@ -1300,7 +1300,8 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  *
  * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
  * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are
- * never returned as changes, and neither are messages that an operator imports with earlier times.
+ * never returned as changes. Neither are messages that an operator imports with earlier times, nor replies to a
+ * message that is edited or deleted: change their `reply_to` together with it.
  *
  */
 export const listMessagesOptions = (options: Options<ListMessagesData>) => queryOptions<ListMessagesResponse, ApiError, ListMessagesResponse, ReturnType<typeof listMessagesQueryKey>>({
@@ -1353,7 +1354,8 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  *
  * Changes and deletions are kept for at least seven days. After a longer pause, `is_complete` is `false`: the
  * reader still gets all new messages, but must read the earlier ones again. Changed names and avatars of authors are
- * never returned as changes, and neither are messages that an operator imports with earlier times.
+ * never returned as changes. Neither are messages that an operator imports with earlier times, nor replies to a
+ * message that is edited or deleted: change their `reply_to` together with it.
  *
  */
 export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) => {
@@ -1387,6 +1389,10 @@ export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) 
  * Send a message
  *
  * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
+ *
+ * With `reply_to`, the message answers another one in the same space. Returns 404 with `message_not_found` if there is
+ * none. `reply_to` of the new message always has the author and the beginning of the other one as they are now. It
+ * becomes `null` when the other one is deleted, and `is_reply` stays `true`.
  *
  * Counts against the quotas of messages.
  *

@@ -6,6 +6,7 @@ interface ParameterTypes {
   bigint: number;
   text: string;
   'nullable text': string | null;
+  'nullable bigint': number | null;
 }
 
 export type ParameterType = keyof ParameterTypes;
@@ -161,7 +162,7 @@ function placeholdersOf<T extends Types>(types: T, row: number): Placeholders<T>
     const parameter = sql.val(new NamedParameter(row, name));
     return [
       name,
-      type === 'bigint' ? sql`CAST(${parameter} AS BIGINT)` : sql`CAST(${parameter} AS TEXT)`,
+      type.endsWith('bigint') ? sql`CAST(${parameter} AS BIGINT)` : sql`CAST(${parameter} AS TEXT)`,
     ];
   });
   return Object.fromEntries(placeholders);

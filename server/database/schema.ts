@@ -163,6 +163,11 @@ export interface Messages {
   created_at: string;
   /** Null if it is as it was sent. */
   edited_at: string | null;
+  /**
+   * The message that this one answers, null if it answers none. No foreign key: after the deletion of that message, its
+   * key, which no other one gets, remains.
+   */
+  reply_to_pk: number | null;
   /** Set when it is sent or edited. */
   changed_in: number | null;
 }

@@ -91,10 +91,9 @@ export function messagesHandlers(context: Context) {
     },
 
     sendMessage: async (request, reply) => {
-      const { space_id, text } = request.body;
       const caller = callerOf(request);
       const message = await writeOnce(caller.userPk, keyedRequest(request), {
-        run: (claim) => sendMessage(context, caller, space_id, text, claim),
+        run: (claim) => sendMessage(context, caller, request.body, claim),
         read: (messageId) => getMessage(context, caller, messageId),
       });
       setEntityTag(reply, stateOf(message));

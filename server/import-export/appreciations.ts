@@ -61,7 +61,8 @@ export async function addAppreciations(
 ): Promise<void> {
   const { trx, report } = run;
   const users = await findUsers(run, records, 'user_id');
-  const messages = await findMessages(run, records);
+  const messageIds = contentsOf(records).map(({ message_id }) => message_id);
+  const messages = await findMessages(run, messageIds);
   const valid = convertLines(report, records, (record) => {
     const userPk = requireKnown(users, record.user_id, 'user_id');
     const message = requireKnown(messages, record.message_id, 'message_id');

@@ -117,6 +117,7 @@ function referencesOf(record: DataRecord): string[] {
         `user ${record.author_id}`,
         `space ${record.space_id}`,
         `participant ${record.space_id} ${record.author_id}`,
+        `message ${record.reply_to}`,
       ];
     case 'appreciation':
       return [`user ${record.user_id}`, `message ${record.message_id}`];

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../database/engine.ts';
-import { isLiveMessage } from '../database/erased-rows.ts';
+import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { columnOf, type ParameterType, prepareForRows } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { assertMessageText } from '../messages/message-text.ts';
@@ -7,7 +7,7 @@ import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
 import { importableSpaceId, importableTime } from './importable.ts';
 import { findParticipations } from './participants.ts';
-import { findSpaces, findUsers, requireKnown } from './references.ts';
+import { findMessages, findSpaces, findUsers, requireKnown } from './references.ts';
 import {
   BadLineError,
   contentsOf,
@@ -26,6 +26,9 @@ export interface MessageRecord {
   text: string;
   created_at?: string;
   edited_at?: string | null;
+  is_reply?: boolean;
+  /** The message that it answers. With `is_reply`, that message has been deleted if this is null. */
+  reply_to?: string | null;
 }
 
 export const messageSchema = recordSchema('message', ['space_id', 'author_id', 'text'], {
@@ -35,6 +38,8 @@ export const messageSchema = recordSchema('message', ['space_id', 'author_id', '
   text: textSchema('MessageCreation', 'text'),
   created_at: time,
   edited_at: { ...time, type: ['string', 'null'] },
+  is_reply: { type: 'boolean' },
+  reply_to: { ...id, type: ['string', 'null'] },
 });
 
 export async function* readMessages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
@@ -42,6 +47,9 @@ export async function* readMessages(db: DatabaseTransaction): AsyncIterable<Mess
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
     .innerJoin('users', 'users.pk', 'messages.author_pk')
+    .leftJoin('messages as original', (join) =>
+      join.onRef('original.pk', '=', 'messages.reply_to_pk').on(isLiveUser('original.author_pk')),
+    )
     .select([
       'messages.message_id',
       'spaces.space_id',
@@ -49,14 +57,17 @@ export async function* readMessages(db: DatabaseTransaction): AsyncIterable<Mess
       'messages.text',
       'messages.created_at',
       'messages.edited_at',
+      'messages.reply_to_pk',
+      'original.message_id as reply_to',
     ])
     .where(isLiveMessage)
     .orderBy('messages.pk')
     .stream();
-  for await (const { space_id, created_at, ...message } of rows) {
+  for await (const { space_id, created_at, reply_to_pk, ...message } of rows) {
     yield {
       type: 'message',
       ...message,
+      is_reply: reply_to_pk !== null,
       space_id: importableSpaceId(space_id),
       created_at: importableTime(created_at),
     };
@@ -72,6 +83,7 @@ const insertMessages = prepareForRows(
     word_count: 'bigint',
     created_at: 'text',
     edited_at: 'nullable text',
+    reply_to_pk: 'nullable bigint',
     changed_in: 'bigint',
   } satisfies Record<keyof NewRow<'messages'>, ParameterType>,
   (db, rows) =>
@@ -82,13 +94,41 @@ const insertMessages = prepareForRows(
       .returning('pk'),
 );
 
+/** The `reply_to_pk` of a reply to a deleted message. No message has this key. */
+const DELETED_PK = 0;
+
 export async function addMessages(
   run: ImportRun,
   records: readonly Line<MessageRecord>[],
 ): Promise<void> {
+  for (const part of divideAtReplies(records)) await addPart(run, part);
+}
+
+/** Divides records so that each reply is in a later part than the message that it answers. */
+function* divideAtReplies(
+  records: readonly Line<MessageRecord>[],
+): Generator<readonly Line<MessageRecord>[]> {
+  let part: Line<MessageRecord>[] = [];
+  const ids = new Set<string>();
+  for (const record of records) {
+    const { message_id, reply_to } = record.content;
+    if (reply_to && ids.has(reply_to)) {
+      yield part;
+      part = [];
+      ids.clear();
+    }
+    part.push(record);
+    if (message_id) ids.add(message_id);
+  }
+  yield part;
+}
+
+async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]): Promise<void> {
   const { trx, report, engine, transaction } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'author_id');
+  const answered = contentsOf(records).flatMap(({ reply_to }) => reply_to ?? []);
+  const originals = await findMessages(run, answered);
   const resolved = convertLines(report, records, (record) => {
     assertMessageText(record.text);
     return {
@@ -102,6 +142,12 @@ export async function addMessages(
     if (!participations.has({ space_pk, user_pk })) {
       throw new BadLineError('has an author who never joined the space');
     }
+    const original = record.reply_to
+      ? requireKnown(originals, record.reply_to, 'reply_to')
+      : undefined;
+    if (original && original.space_pk !== space_pk) {
+      throw new BadLineError('has a reply_to in another space');
+    }
     return {
       message_id:
         record.message_id ??
@@ -112,6 +158,7 @@ export async function addMessages(
       word_count: countWords(record.text),
       created_at: timeOrNow(record.created_at),
       edited_at: record.edited_at ? timeOrNow(record.edited_at) : null,
+      reply_to_pk: original?.pk ?? (record.is_reply ? DELETED_PK : null),
       changed_in: transaction,
     };
   });

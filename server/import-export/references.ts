@@ -45,16 +45,17 @@ export async function findSpaces(
 const selectMessages = prepareForSet({ message_id: 'text' }, (db, rows) =>
   db
     .selectFrom('messages')
-    .select(['message_id', 'pk', 'author_pk'])
+    .select(['message_id', 'pk', 'space_pk', 'author_pk'])
     .where('message_id', 'in', columnOf(rows, 'message_id')),
 );
 
-/** Returns each known message that the records refer to, by `message_id`. */
+/** Returns those of the messages that are known, by `message_id`. */
 export async function findMessages(
   { trx, existing }: ImportRun,
-  records: readonly Line<{ message_id: string }>[],
-): Promise<Map<string, { pk: number; author_pk: number }>> {
-  const rows = await selectMessages(trx, contentsOf(records));
+  messageIds: readonly string[],
+): Promise<Map<string, { pk: number; space_pk: number; author_pk: number }>> {
+  const wanted = messageIds.map((message_id) => ({ message_id }));
+  const rows = await selectMessages(trx, wanted);
   const allowed = rows.filter(({ pk }) => pk > existing.messages);
   return new Map(allowed.map((row) => [row.message_id, row]));
 }

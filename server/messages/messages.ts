@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { Message } from '../../generated/types.gen.ts';
+import type { Message, MessageCreation } from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
@@ -20,6 +20,13 @@ import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { type EventPosition, formatTime, positionAfter, recordDeletions } from './message-order.ts';
 import { assertMessageText } from './message-text.ts';
+import {
+  describeOriginal,
+  findOriginal,
+  isLiveOriginal,
+  originalColumns,
+  originalNotFound,
+} from './replies.ts';
 
 /**
  * Returns a page of the messages of a space, newest first. The space must be public, or the caller a participant.
@@ -71,17 +78,18 @@ export async function getMessage(
 /**
  * Sends a message to a space in which the caller is a participant.
  * @param claim the idempotency key of the request, if it has one
- * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `too_many_requests`
+ * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `message_not_found`, `too_many_requests`
  */
 export async function sendMessage(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
   caller: Caller,
-  spaceId: string,
-  text: string,
+  { space_id: spaceId, text, reply_to }: MessageCreation,
   claim: KeyClaim | null,
 ): Promise<Message> {
   assertMessageText(text);
   const messageId = randomUUID();
+  // Before the transaction, which on PostgreSQL would conflict with messages that are sent at the same time.
+  const original = await findOriginal(engine.db, reply_to);
   return transact(engine, async (trx) => {
     const author = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
@@ -93,6 +101,7 @@ export async function sendMessage(
         'Only participants can send messages. Join the space first.',
       );
     }
+    if (reply_to && original.spacePk !== space.pk) throw originalNotFound();
     const { ms, transaction } = await engine.nextEvent(trx, [space.pk]);
     const row = {
       message_id: messageId,
@@ -102,6 +111,7 @@ export async function sendMessage(
       word_count: countWords(text),
       created_at: formatTime(ms),
       edited_at: null,
+      reply_to_pk: original.pk,
       changed_in: transaction,
     } satisfies NewRow<'messages'>;
     await trx.insertInto('messages').values(row).execute();
@@ -110,6 +120,7 @@ export async function sendMessage(
     return describeMessage(avatars, {
       ...row,
       ...author,
+      ...original,
       space_id: spaceId,
       appreciation_count: 0,
       is_appreciated: 0,
@@ -234,6 +245,10 @@ export function selectMessages(db: Database, caller: Caller | null) {
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
     .innerJoin('users', 'users.pk', 'messages.author_pk')
+    .leftJoin('messages as original', (join) =>
+      join.onRef('original.pk', '=', 'messages.reply_to_pk').on(isLiveOriginal),
+    )
+    .leftJoin('users as original_author', 'original_author.pk', 'original.author_pk')
     .select([
       'messages.pk',
       'messages.message_id',
@@ -242,10 +257,12 @@ export function selectMessages(db: Database, caller: Caller | null) {
       'messages.word_count',
       'messages.created_at',
       'messages.edited_at',
+      'messages.reply_to_pk',
       'users.user_id',
       'users.username',
       'users.avatar',
     ])
+    .select(originalColumns)
     .select(isLiveMessage.as('is_live'))
     .select(({ selectFrom }) =>
       selectFrom('appreciations')
@@ -281,6 +298,8 @@ export function describeMessage(
     is_appreciated: Boolean(row.is_appreciated),
     created_at: row.created_at,
     edited_at: row.edited_at,
+    is_reply: row.reply_to_pk !== null,
+    reply_to: describeOriginal(avatars, row),
   };
 }
 

@@ -135,13 +135,22 @@ async function listOwnMessages(
     .execute();
   rows.push(...others);
   const { items, next } = pageOf(rows, limit, (row) => [row.space_pk, row.word_count, row.pk]);
-  return { items: liveItems(items).map(({ pk: _, space_pk: __, ...message }) => message), next };
+  return {
+    items: liveItems(items).map(({ pk: _, space_pk: __, reply_to_pk, ...message }) => ({
+      ...message,
+      is_reply: reply_to_pk !== null,
+    })),
+    next,
+  };
 }
 
 function selectOwnMessages({ db }: Engine, userPk: number) {
   return db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .leftJoin('messages as original', (join) =>
+      join.onRef('original.pk', '=', 'messages.reply_to_pk').on(isLiveUser('original.author_pk')),
+    )
     .select([
       'messages.pk',
       'messages.space_pk',
@@ -151,6 +160,8 @@ function selectOwnMessages({ db }: Engine, userPk: number) {
       'messages.word_count',
       'messages.created_at',
       'messages.edited_at',
+      'messages.reply_to_pk',
+      'original.message_id as reply_to',
     ])
     .select((select) =>
       select

@@ -7,6 +7,7 @@ import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import { summarizeUser } from '../users/user-summary.ts';
+import { preview, previewed } from './message-preview.ts';
 import { isVisibleTo } from './space-access.ts';
 
 // Computed at request time, because a stored counter could drift, and all senders of a space would have to update it.
@@ -16,9 +17,6 @@ const MAX_EXAMINED_MESSAGES = 100;
 
 /** Number of participations that a request sorts or counts: the most recently joined ones. */
 const MAX_SORTED_PARTICIPATIONS = 1_000;
-
-/** Number of code points of a message in a preview. */
-const MAX_PREVIEW_LENGTH = 140;
 
 export type Activity = Pick<
   Participation,
@@ -54,7 +52,7 @@ interface ActivityRow {
   unread_count: number;
   message_id: string | null;
   created_at: string;
-  /** One code point longer than a preview if the message is. */
+  /** See `previewed`. */
   text: string;
   user_id: string;
   username: string;
@@ -71,7 +69,7 @@ export async function readActivity(
   if (spacePks.length === 0) return new Map();
   const { rows } = await sql<ActivityRow>`
     SELECT participations.space_pk, ${readUntil} AS read_until, ${unreadCount(userPk)} AS unread_count,
-      last.message_id, last.created_at, substr(last.text, 1, ${sql.lit(MAX_PREVIEW_LENGTH + 1)}) AS text,
+      last.message_id, last.created_at, ${previewed('last.text')} AS text,
       users.user_id, users.username, users.avatar
     FROM participations
     LEFT JOIN messages AS last ON last.message_id = (
@@ -91,12 +89,6 @@ function describeActivity(avatars: AvatarUrls, row: ActivityRow): Activity {
       ? null
       : { message_id, author: summarizeUser(avatars, row), text: preview(row.text), created_at };
   return { read_until, unread_count, last_message, last_message_at: last_message && created_at };
-}
-
-function preview(text: string): string {
-  const codePoints = [...text];
-  if (codePoints.length <= MAX_PREVIEW_LENGTH) return text;
-  return `${codePoints.slice(0, MAX_PREVIEW_LENGTH).join('')}…`;
 }
 
 /** Returns the totals of the caller's spaces, of at most the 1,000 most recently joined ones. */

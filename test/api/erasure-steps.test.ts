@@ -236,6 +236,32 @@ describe('The deletion of an account in several transactions', () => {
     expect(await view()).toEqual(first);
   });
 
+  test('leaves no quotation of it from the first one on', async () => {
+    const body = { space_id: foreign.space_id, text: 'I agree.', reply_to: message.message_id };
+    await api.sendMessage({ client: other.client, body, throwOnError: true });
+    const newest = async () => {
+      const query = { space_id: foreign.space_id, limit: 1 };
+      return (await api.listMessages({ client: other.client, query, throwOnError: true })).data
+        .items;
+    };
+    expect(await newest()).toMatchObject([{ reply_to: { text: message.text } }]);
+    await beginErasure(gone);
+    for (let isDone = false; !isDone; isDone = await eraseBatch()) {
+      expect(await newest()).toMatchObject([{ text: 'I agree.', is_reply: true, reply_to: null }]);
+      const answer = api.sendMessage({ client: other.client, body });
+      expect(await getError(answer)).toBe('404 message_not_found');
+      const exported: object[] = [];
+      await exportRecords(app.context.engine, async (record) => void exported.push(record));
+      expect(exported).toContainEqual(
+        expect.objectContaining({ text: 'I agree.', is_reply: true, reply_to: null }),
+      );
+      const { data } = await api.downloadAccountData({ client: other.client });
+      expect(data?.messages).toContainEqual(
+        expect.objectContaining({ text: 'I agree.', is_reply: true, reply_to: null }),
+      );
+    }
+  });
+
   test('rejects requests that were authenticated before it', async () => {
     const { engine, config } = app.context;
     const caller = (await findCaller(engine, gone.token, config.sessions)) as Caller;

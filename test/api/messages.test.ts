@@ -70,6 +70,8 @@ describe('sendMessage', () => {
       is_appreciated: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       edited_at: null,
+      is_reply: false,
+      reply_to: null,
     });
     expect(Date.parse(message.created_at)).toBeGreaterThanOrEqual(before);
     for (const reader of [ann, ben, carl, stranger]) expect(await list(reader)).toEqual([message]);
@@ -112,6 +114,59 @@ describe('sendMessage', () => {
     await joinSpace(ben, space);
     await sendMessage(ben, space, 'hello');
     expect(texts(await list(ann))).toEqual(['hello']);
+  });
+});
+
+describe('sendMessage with reply_to', () => {
+  const reply = async (user: TestUser, { message_id }: Message, { space_id }: Space = space) =>
+    api.sendMessage({
+      client: user.client,
+      body: { space_id, text: 'I agree.', reply_to: message_id },
+    });
+
+  test('returns the message that is answered to everyone, as it is now', async () => {
+    const long = 'ä'.repeat(140);
+    const original = await sendMessage(ann, space, `${long}!`);
+    const { data } = await reply(ben, original);
+    const quoted = {
+      message_id: original.message_id,
+      author: original.author,
+      text: `${long}…`,
+      created_at: original.created_at,
+    };
+    expect(data).toMatchObject({ text: 'I agree.', is_reply: true, reply_to: quoted });
+    for (const reader of [ann, carl, stranger]) expect((await list(reader))[0]).toEqual(data);
+    const path = { message_id: original.message_id };
+    const body = { text: 'Shorter' };
+    await api.editMessage({ client: ann.client, path, body, throwOnError: true });
+    expect((await list(stranger))[0]?.reply_to).toEqual({ ...quoted, text: 'Shorter' });
+    expect((await list(stranger))[1]).toMatchObject({ is_reply: false, reply_to: null });
+  });
+
+  test('stays a reply when the message is deleted', async () => {
+    const original = await sendMessage(ann, space, 'Hello');
+    const { data } = await reply(ben, original);
+    const path = { message_id: original.message_id };
+    await api.deleteMessage({ client: ann.client, path, throwOnError: true });
+    expect(await list(stranger)).toEqual([{ ...data, is_reply: true, reply_to: null }]);
+  });
+
+  test('rejects messages of other spaces and unknown ones, also in private', async () => {
+    const hidden = await createSpace(ann, { visibility: 'private' });
+    const elsewhere = await sendMessage(ann, hidden, 'Secret');
+    const unknown = { ...elsewhere, message_id: 'unknown' };
+    for (const user of [ann, ben]) {
+      for (const message of [elsewhere, unknown]) {
+        const { error } = await reply(user, message);
+        expect(error).toMatchObject({
+          status: 404,
+          code: 'message_not_found',
+          errors: [{ pointer: '/reply_to' }],
+        });
+      }
+    }
+    expect(await getError(reply(ben, elsewhere, hidden))).toBe('404 space_not_found');
+    expect(await list(ann)).toEqual([]);
   });
 });
 

@@ -249,6 +249,13 @@ const requests: Record<string, () => Promise<Response>> = {
     await app.fetch(`/api/messages/${message_id}`, { method: 'DELETE', headers });
     return sendText('Hello', headers);
   },
+  'sendMessage 404 reply_to_not_found': () =>
+    sendJson(
+      'POST',
+      '/api/messages',
+      { space_id: space.space_id, text: 'Hello', reply_to: 'unknown' },
+      ada.headers,
+    ),
   'createSpace 409 quota_exceeded': async () => {
     // With `space` and `privateSpace`, 1,000: the default of MAX_SPACES.
     const spaces = Array.from({ length: 998 }, (_, i) => ({

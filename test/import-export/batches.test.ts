@@ -344,6 +344,8 @@ const messages = fc.record({
   space_id: spaceIds,
   author_id: userIds,
   text: pick('Hello', 'Goodbye', ' '),
+  is_reply: maybe(fc.boolean()),
+  reply_to: maybe(messageIds),
   created_at: fc.constant(created_at),
 });
 const appreciations = fc.record({

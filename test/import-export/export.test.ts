@@ -56,6 +56,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     'participations.user_pk': 'user_id',
     'messages.space_pk': 'space_id',
     'messages.author_pk': 'author_id',
+    'messages.reply_to_pk': 'reply_to',
     'appreciations.message_pk': 'message_id',
     'appreciations.user_pk': 'user_id',
   };
@@ -74,7 +75,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
   /** Adds the optional fields that a record lacks. */
   const complete = (record: Record<string, unknown>): object => {
     const missing = Object.entries(schemas[record.type as DataRecord['type']].properties).filter(
-      ([name]) => name !== 'tag_ids' && !Object.hasOwn(record, name),
+      ([name]) => !['tag_ids', 'reply_to'].includes(name) && !Object.hasOwn(record, name),
     );
     const values = missing.map(([name, schema]) => [
       name,
@@ -145,6 +146,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
         .filter((name) => !derivedColumns[table]?.includes(name))
         .map((name) => fieldNames[`${table}.${name}`] ?? name);
       if (table === 'spaces') expected.push('tags', 'tag_ids', 'creator_read_until');
+      if (table === 'messages') expected.push('is_reply');
       const exported = [...(fields[table] ?? [])].sort();
       expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
     }

@@ -127,6 +127,9 @@ const record = fc.oneof(
     author_id: userId,
     text: mostly(fc.constantFrom('Hello', 'a\u2028b', '🍞'.repeat(2_000)), ' ', '\ud800'),
     created_at: optional(time),
+    edited_at: fc.option(time),
+    is_reply: optional(fc.boolean()),
+    reply_to: fc.option(messageId),
   }),
   fc.record({
     type: fc.constant('appreciation'),

@@ -124,6 +124,44 @@ describe('importRecords', () => {
     expect(await importedId()).not.toBe(await importedId());
   });
 
+  test('keeps edits and replies, also to deleted messages', async () => {
+    const edited_at = '2026-01-02T00:00:00.000Z';
+    const other = { ...bread, space_id: 'rolls', tags: [] };
+    const reply = (message_id: string, reply_to: string | null, space_id = 'bread') => ({
+      ...hello,
+      message_id,
+      space_id,
+      author_id: 'ada',
+      reply_to,
+    });
+    await using first = await databases.open();
+    const report = await importRecords(
+      first,
+      toLines([
+        ...[ada, bob, bread, other, joined, { ...hello, edited_at }],
+        ...[reply('r1', 'hello'), reply('r2', 'r1'), { ...reply('r3', null), is_reply: true }],
+        ...[reply('r4', 'later'), reply('r5', 'hello', 'rolls'), reply('later', null)],
+      ]),
+      { skipBad: true },
+    );
+    expect(report.bad).toEqual([
+      { line: 10, reason: 'reply_to later is not known' },
+      { line: 11, reason: 'has a reply_to in another space' },
+    ]);
+    const lines = await exportLines(first);
+    const messages = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'message');
+    expect(messages).toMatchObject([
+      { message_id: 'hello', edited_at, is_reply: false, reply_to: null },
+      { message_id: 'r1', edited_at: null, is_reply: true, reply_to: 'hello' },
+      { message_id: 'r2', is_reply: true, reply_to: 'r1' },
+      { message_id: 'r3', is_reply: true, reply_to: null },
+      { message_id: 'later', is_reply: false, reply_to: null },
+    ]);
+    await using second = await databases.open();
+    await importRecords(second, toLines(lines));
+    expect(await exportLines(second)).toEqual(lines);
+  });
+
   test('keeps removals and read positions, and counts removed users as former participants', async () => {
     await using first = await databases.open();
     const times = {

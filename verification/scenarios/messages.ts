@@ -72,6 +72,36 @@ export const messages: Scenario[] = [
   },
   {
     operation: 'sendMessage',
+    sentence: 'a reply has the beginning of the message that it answers, as it is now',
+    rule: '`reply_to` of the new message always has the author and the beginning of the other one as they are now.',
+    async run({ users, anonymous }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const { space, messages } = await createConversation(ada, 'public', grace);
+      const { space_id } = space;
+      const [{ message_id, author, created_at }] = messages as [Message];
+      const answer = { space_id, text: 'I agree.', reply_to: message_id };
+      const reply = await grace.call('sendMessage', answer);
+      equal(
+        [reply.is_reply, reply.reply_to],
+        [true, { message_id, author, text: 'Hello there!', created_at }],
+        'is_reply and reply_to',
+      );
+      const read = () => anonymous.call('getMessage', { message_id: reply.message_id });
+      equal(await read(), reply, 'The reply of getMessage');
+      await ada.call('editMessage', { message_id, text: '👍'.repeat(141) });
+      equal((await read()).reply_to?.text, `${'👍'.repeat(140)}…`, 'text of an edited message');
+      const other = await send(ada, await createSpace(ada));
+      for (const reply_to of [other.message_id, 'unknown']) {
+        await grace.refused('sendMessage', { ...answer, reply_to }, 'message_not_found');
+      }
+      await ada.call('deleteMessage', { message_id });
+      const { items } = await grace.call('listMessages', { space_id });
+      equal(items, [{ ...reply, reply_to: null }, messages[1]], 'The messages after the deletion');
+      await grace.refused('sendMessage', answer, 'message_not_found');
+    },
+  },
+  {
+    operation: 'sendMessage',
     sentence: 'one key sends one message',
     rule: 'Repetitions return the same status with the space or message as it is now.',
     async run({ users, word }) {

@@ -124,7 +124,7 @@ CREATE TABLE messages (
   text TEXT NOT NULL,
   word_count INTEGER NOT NULL,
   created_at TEXT NOT NULL
-, changed_in INTEGER, edited_at TEXT) STRICT;
+, changed_in INTEGER, edited_at TEXT, reply_to_pk INTEGER) STRICT;
 
 CREATE INDEX messages_by_author ON messages (author_pk, space_pk, word_count);
 

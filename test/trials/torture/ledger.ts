@@ -222,6 +222,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'messages.word_count',
   ],
   'Not changed by the traffic.': [
+    'messages.reply_to_pk',
     'users.password_hash',
     'users.is_verified',
     'users.suspended_at',

@@ -1,0 +1,6 @@
+import { type Kysely, sql } from 'kysely';
+
+/** Adds the message that another one answers. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`ALTER TABLE messages ADD COLUMN reply_to_pk INTEGER`.execute(db);
+}
