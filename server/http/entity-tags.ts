@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { version as contractVersion } from '../contract.ts';
 import type { ResourceState } from '../resources.ts';
@@ -26,8 +26,8 @@ export function isInNoneMatch({ headers }: FastifyRequest, etag: string): boolea
 /** Returns the entity tag of a resource. */
 export function entityTagOf({ version, others }: ResourceState): string {
   // Another version of the contract can describe the same state with other fields.
-  const hash = createHash('sha256').update(JSON.stringify([contractVersion, version, others]));
-  return `"${version}-${hash.digest('base64url').slice(0, 16)}"`;
+  const digest = hash('sha256', JSON.stringify([contractVersion, version, others]), 'base64url');
+  return `"${version}-${digest.slice(0, 16)}"`;
 }
 
 /** Sends the entity tag of a resource, and returns it. Caches must send it back with each request. */

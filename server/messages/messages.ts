@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { Message, MessageCreation } from '../../generated/types.gen.ts';
+import type { Message, MessageCreation, MessagePreview } from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
@@ -20,13 +20,7 @@ import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { type EventPosition, formatTime, positionAfter, recordDeletions } from './message-order.ts';
 import { assertMessageText } from './message-text.ts';
-import {
-  describeOriginal,
-  findOriginal,
-  isLiveOriginal,
-  originalColumns,
-  originalNotFound,
-} from './replies.ts';
+import { findOriginal, originalNotFound, readOriginals } from './replies.ts';
 
 /**
  * Returns a page of the messages of a space, newest first. The space must be public, or the caller a participant.
@@ -53,7 +47,7 @@ export async function listMessages(
   return {
     next: page.next,
     newer: positionAfter(newest, request),
-    items: items.map((row) => describeMessage(avatars, row)),
+    items: await describeMessages(engine.db, avatars, items),
   };
 }
 
@@ -72,7 +66,8 @@ export async function getMessage(
     .where(isVisibleTo(caller, sql.ref('messages.space_pk')))
     .executeTakeFirst();
   if (!row) throw messageNotFound();
-  return describeMessage(avatars, row);
+  const [message] = await describeMessages(engine.db, avatars, [row]);
+  return message as Message;
 }
 
 /**
@@ -89,7 +84,7 @@ export async function sendMessage(
   assertMessageText(text);
   const messageId = randomUUID();
   // Before the transaction, which on PostgreSQL would conflict with messages that are sent at the same time.
-  const original = await findOriginal(engine.db, reply_to);
+  const original = reply_to ? await findOriginal(engine.db, avatars, reply_to) : undefined;
   return transact(engine, async (trx) => {
     const author = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
@@ -101,7 +96,7 @@ export async function sendMessage(
         'Only participants can send messages. Join the space first.',
       );
     }
-    if (reply_to && original.spacePk !== space.pk) throw originalNotFound();
+    if (reply_to && original?.spacePk !== space.pk) throw originalNotFound();
     const { ms, transaction } = await engine.nextEvent(trx, [space.pk]);
     const row = {
       message_id: messageId,
@@ -111,20 +106,20 @@ export async function sendMessage(
       word_count: countWords(text),
       created_at: formatTime(ms),
       edited_at: null,
-      reply_to_pk: original.pk,
+      reply_to_pk: original?.pk ?? null,
       changed_in: transaction,
     } satisfies NewRow<'messages'>;
     await trx.insertInto('messages').values(row).execute();
     announceAfterCommit(engine, spaceSubject(spaceId));
     // Not read back, because PostgreSQL would then find conflicts between messages sent at the same time.
-    return describeMessage(avatars, {
+    const sent = {
       ...row,
       ...author,
-      ...original,
       space_id: spaceId,
       appreciation_count: 0,
-      is_appreciated: 0,
-    });
+      is_appreciated: false,
+    };
+    return describeMessage(avatars, sent, original?.preview);
   });
 }
 
@@ -233,7 +228,8 @@ export async function readMessage(
 ): Promise<Message> {
   const row = await selectMessages(db, caller).where('messages.pk', '=', pk).executeTakeFirst();
   if (!row) throw messageNotFound();
-  return describeMessage(avatars, row);
+  const [message] = await describeMessages(db, avatars, [row]);
+  return message as Message;
 }
 
 export function messageNotFound(): DomainError {
@@ -245,10 +241,6 @@ export function selectMessages(db: Database, caller: Caller | null) {
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
     .innerJoin('users', 'users.pk', 'messages.author_pk')
-    .leftJoin('messages as original', (join) =>
-      join.onRef('original.pk', '=', 'messages.reply_to_pk').on(isLiveOriginal),
-    )
-    .leftJoin('users as original_author', 'original_author.pk', 'original.author_pk')
     .select([
       'messages.pk',
       'messages.message_id',
@@ -262,7 +254,6 @@ export function selectMessages(db: Database, caller: Caller | null) {
       'users.username',
       'users.avatar',
     ])
-    .select(originalColumns)
     .select(isLiveMessage.as('is_live'))
     .select(({ selectFrom }) =>
       selectFrom('appreciations')
@@ -283,9 +274,19 @@ export function selectMessages(db: Database, caller: Caller | null) {
 
 type MessageRow = Awaited<ReturnType<ReturnType<typeof selectMessages>['execute']>>[number];
 
-export function describeMessage(
+export async function describeMessages(
+  db: Database,
+  avatars: AvatarUrls,
+  rows: readonly MessageRow[],
+): Promise<Message[]> {
+  const originals = await readOriginals(db, avatars, rows);
+  return rows.map((row) => describeMessage(avatars, row, originals.get(row.reply_to_pk)));
+}
+
+function describeMessage(
   avatars: AvatarUrls,
   row: Omit<MessageRow, 'pk' | 'is_live'>,
+  original: MessagePreview = null,
 ): Message {
   return {
     message_id: row.message_id,
@@ -299,7 +300,7 @@ export function describeMessage(
     created_at: row.created_at,
     edited_at: row.edited_at,
     is_reply: row.reply_to_pk !== null,
-    reply_to: describeOriginal(avatars, row),
+    reply_to: original,
   };
 }
 

@@ -5,7 +5,7 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { prepare } from '../database/prepared.ts';
 import { type EventPosition, formatTime } from './message-order.ts';
-import { describeMessage, selectMessages } from './messages.ts';
+import { describeMessages, selectMessages } from './messages.ts';
 
 /** A statement has at most 32,766 parameters, and some are for users. */
 const MESSAGES_PER_STATEMENT = 1_000;
@@ -47,11 +47,9 @@ export async function readEvents(
       events.map((event) => event.message_id),
     )
     .execute();
-  const messages = new Map(
-    rows
-      .filter(({ is_live }) => is_live)
-      .map((row) => [row.message_id, describeMessage(avatars, row)]),
-  );
+  const live = rows.filter(({ is_live }) => is_live);
+  const described = await describeMessages(db, avatars, live);
+  const messages = new Map(described.map((message) => [message.message_id, message]));
   const newIds = new Set<string>();
   const changedIds = new Set<string>();
   for (const event of events) (event.is_change ? changedIds : newIds).add(event.message_id);

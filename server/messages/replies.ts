@@ -2,67 +2,26 @@ import type { MessagePreview } from '../../generated/types.gen.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
+import { columnOf, prepareForSet } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
-import { preview, previewed } from '../spaces/message-preview.ts';
-import { summarizeUser } from '../users/user-summary.ts';
+import { previewed, previewMessage } from '../spaces/message-preview.ts';
 
-/** SQL condition on `original`, the message that another one answers: it has not been deleted. */
-export const isLiveOriginal = isLiveUser('original.author_pk');
-
-/** What replies show of `original` and its author, `original_author`. Read with each reply, so nothing is copied. */
-export const originalColumns = [
-  'original.message_id as original_id',
-  previewed('original.text').$castTo<string | null>().as('original_text'),
-  'original.created_at as original_created_at',
-  'original_author.user_id as original_user_id',
-  'original_author.username as original_username',
-  'original_author.avatar as original_avatar',
-] as const;
-
-/** The values of these columns. All are null if there is no such message. */
+/** A message to answer. */
 interface Original {
-  original_id: string | null;
-  original_text: string | null;
-  original_created_at: string | null;
-  original_user_id: string | null;
-  original_username: string | null;
-  original_avatar: string | null;
+  pk: number;
+  spacePk: number;
+  preview: MessagePreview;
 }
 
-/** A message that may be answered, in a space that the caller may not see. */
-export interface FoundOriginal extends Original {
-  pk: number | null;
-  spacePk: number | null;
-}
-
-/** Returns a message to answer, by its public id. It has no key if there is none. */
+/** Finds a message to answer by its public id, in a space that the caller may not see. */
 export async function findOriginal(
   db: Database,
-  messageId: string | null | undefined,
-): Promise<FoundOriginal> {
-  const found =
-    messageId &&
-    (await db
-      .selectFrom('messages as original')
-      .innerJoin('users as original_author', 'original_author.pk', 'original.author_pk')
-      .select(['original.pk', 'original.space_pk as spacePk'])
-      .select(originalColumns)
-      .where('original.message_id', '=', messageId)
-      .where(isLiveOriginal)
-      .executeTakeFirst());
-  return found || NO_ORIGINAL;
+  avatars: AvatarUrls,
+  messageId: string,
+): Promise<Original | undefined> {
+  const row = await selectOriginals(db).where('message_id', '=', messageId).executeTakeFirst();
+  return row && { pk: row.pk, spacePk: row.space_pk, preview: previewMessage(avatars, row) };
 }
-
-const NO_ORIGINAL: FoundOriginal = {
-  pk: null,
-  spacePk: null,
-  original_id: null,
-  original_text: null,
-  original_created_at: null,
-  original_user_id: null,
-  original_username: null,
-  original_avatar: null,
-};
 
 export function originalNotFound(): DomainError {
   return new DomainError(
@@ -72,16 +31,31 @@ export function originalNotFound(): DomainError {
   );
 }
 
-export function describeOriginal(avatars: AvatarUrls, row: Original): MessagePreview {
-  if (row.original_id === null) return null;
-  return {
-    message_id: row.original_id,
-    author: summarizeUser(avatars, {
-      user_id: row.original_user_id as string,
-      username: row.original_username as string,
-      avatar: row.original_avatar,
-    }),
-    text: preview(row.original_text as string),
-    created_at: row.original_created_at as string,
-  };
+/** Returns the messages that replies answer, by their keys. Omits deleted ones. */
+export async function readOriginals(
+  db: Database,
+  avatars: AvatarUrls,
+  replies: readonly { reply_to_pk: number | null }[],
+): Promise<Map<number | null, MessagePreview>> {
+  const pks = replies.flatMap(({ reply_to_pk }) => reply_to_pk ?? []);
+  if (pks.length === 0) return new Map();
+  const rows = await findOriginals(
+    db,
+    pks.map((pk) => ({ pk })),
+  );
+  return new Map(rows.map((row) => [row.pk, previewMessage(avatars, row)]));
+}
+
+const findOriginals = prepareForSet({ pk: 'bigint' }, (db, rows) =>
+  selectOriginals(db).where('messages.pk', 'in', columnOf(rows, 'pk')),
+);
+
+function selectOriginals(db: Database) {
+  return db
+    .selectFrom('messages')
+    .innerJoin('users', 'users.pk', 'messages.author_pk')
+    .select(['messages.pk', 'space_pk', 'message_id', 'messages.created_at'])
+    .select(['user_id', 'username', 'avatar'])
+    .select(previewed('messages.text').as('text'))
+    .where(isLiveUser('author_pk'));
 }

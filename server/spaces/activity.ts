@@ -6,8 +6,7 @@ import type { Database } from '../database/engine.ts';
 import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import type { Page, PageRequest } from '../pagination.ts';
-import { summarizeUser } from '../users/user-summary.ts';
-import { preview, previewed } from './message-preview.ts';
+import { previewed, previewMessage } from './message-preview.ts';
 import { isVisibleTo } from './space-access.ts';
 
 // Computed at request time, because a stored counter could drift, and all senders of a space would have to update it.
@@ -84,10 +83,7 @@ export async function readActivity(
 
 function describeActivity(avatars: AvatarUrls, row: ActivityRow): Activity {
   const { read_until, unread_count, message_id, created_at } = row;
-  const last_message =
-    message_id === null
-      ? null
-      : { message_id, author: summarizeUser(avatars, row), text: preview(row.text), created_at };
+  const last_message = message_id === null ? null : previewMessage(avatars, { ...row, message_id });
   return { read_until, unread_count, last_message, last_message_at: last_message && created_at };
 }
 

@@ -1,4 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { MessagePreview } from '../../generated/types.gen.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
+import { summarizeUser } from '../users/user-summary.ts';
 
 /** Number of code points of a message in a preview. */
 const MAX_PREVIEW_LENGTH = 140;
@@ -8,8 +11,27 @@ export function previewed(column: string): RawBuilder<string> {
   return sql<string>`substr(${sql.ref(column)}, 1, ${sql.lit(MAX_PREVIEW_LENGTH + 1)})`;
 }
 
-/** Returns the preview of a text, of which `previewed` has selected the beginning. */
-export function preview(text: string): string {
+/** @param row a message with its author, and as its text what `previewed` selects */
+export function previewMessage(
+  avatars: AvatarUrls,
+  row: {
+    message_id: string;
+    user_id: string;
+    username: string;
+    avatar: string | null;
+    text: string;
+    created_at: string;
+  },
+): NonNullable<MessagePreview> {
+  return {
+    message_id: row.message_id,
+    author: summarizeUser(avatars, row),
+    text: shorten(row.text),
+    created_at: row.created_at,
+  };
+}
+
+function shorten(text: string): string {
   const codePoints = [...text];
   if (codePoints.length <= MAX_PREVIEW_LENGTH) return text;
   return `${codePoints.slice(0, MAX_PREVIEW_LENGTH).join('')}…`;
