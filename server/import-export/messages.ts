@@ -1,8 +1,8 @@
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
-import { columnOf, type ParameterType, prepareForRows } from '../database/prepared.ts';
-import type { NewRow } from '../database/schema.ts';
+import { columnOf, prepareForRows } from '../database/prepared.ts';
 import { assertMessageText } from '../messages/message-text.ts';
+import { messageColumns } from '../messages/messages.ts';
 import { countWords } from '../text/word-count.ts';
 import { deriveId, timeOrNow } from './defaults.ts';
 import { importableSpaceId, importableTime } from './importable.ts';
@@ -74,24 +74,12 @@ export async function* readMessages(db: DatabaseTransaction): AsyncIterable<Mess
   }
 }
 
-const insertMessages = prepareForRows(
-  {
-    message_id: 'text',
-    space_pk: 'bigint',
-    author_pk: 'bigint',
-    text: 'text',
-    word_count: 'bigint',
-    created_at: 'text',
-    edited_at: 'nullable text',
-    reply_to_pk: 'nullable bigint',
-    changed_in: 'bigint',
-  } satisfies Record<keyof NewRow<'messages'>, ParameterType>,
-  (db, rows) =>
-    db
-      .insertInto('messages')
-      .values(rows)
-      .onConflict((conflict) => conflict.column('message_id').doNothing())
-      .returning('pk'),
+const insertMessages = prepareForRows(messageColumns, (db, rows) =>
+  db
+    .insertInto('messages')
+    .values(rows)
+    .onConflict((conflict) => conflict.column('message_id').doNothing())
+    .returning('pk'),
 );
 
 /** The `reply_to_pk` of a reply to a deleted message. No message has this key. */

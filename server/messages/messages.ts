@@ -9,6 +9,7 @@ import type { Database, DatabaseTransaction, Engine } from '../database/engine.t
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { lastEventTime } from '../database/last-event.ts';
+import { type ParameterType, prepare } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -108,8 +109,8 @@ export async function sendMessage(
       edited_at: null,
       reply_to_pk: original?.pk ?? null,
       changed_in: transaction,
-    } satisfies NewRow<'messages'>;
-    await trx.insertInto('messages').values(row).execute();
+    };
+    await insertMessage(trx, row);
     announceAfterCommit(engine, spaceSubject(spaceId));
     // Not read back, because PostgreSQL would then find conflicts between messages sent at the same time.
     const sent = {
@@ -122,6 +123,21 @@ export async function sendMessage(
     return describeMessage(avatars, sent, original?.preview);
   });
 }
+
+/** The types of all columns of a new message. */
+export const messageColumns = {
+  message_id: 'text',
+  space_pk: 'bigint',
+  author_pk: 'bigint',
+  text: 'text',
+  word_count: 'bigint',
+  created_at: 'text',
+  edited_at: 'nullable text',
+  reply_to_pk: 'nullable bigint',
+  changed_in: 'bigint',
+} as const satisfies Record<keyof NewRow<'messages'>, ParameterType>;
+
+const insertMessage = prepare(messageColumns, (db, row) => db.insertInto('messages').values(row));
 
 /**
  * Deletes a message that the caller wrote, or that is in a space of the caller, and its appreciations.
