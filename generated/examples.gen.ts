@@ -1476,6 +1476,23 @@ const problem50: ResponseExample<types.Problem> = {
 };
 
 const problem51: ResponseExample<types.Problem> = {
+  "status": 404,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Not Found",
+    "status": 404,
+    "detail": "There is no such message, or its space is private.",
+    "code": "message_not_found",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem52: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1500,7 +1517,7 @@ const problem51: ResponseExample<types.Problem> = {
   }
 };
 
-const problem52: ResponseExample<types.Problem> = {
+const problem53: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1512,23 +1529,6 @@ const problem52: ResponseExample<types.Problem> = {
     "status": 403,
     "detail": "Only participants can send messages. Join the space first.",
     "code": "not_a_participant",
-    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-    "errors": []
-  }
-};
-
-const problem53: ResponseExample<types.Problem> = {
-  "status": 404,
-  "headers": {
-    "Content-Type": "application/problem+json",
-    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
-  },
-  "body": {
-    "type": "about:blank",
-    "title": "Not Found",
-    "status": 404,
-    "detail": "There is no such message, or its space is private.",
-    "code": "message_not_found",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
   }
@@ -3541,6 +3541,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_cursor: problem2,
       unauthenticated: problem7,
       space_not_found: problem46,
+      message_not_found: problem51,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3578,12 +3579,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem51,
+      invalid_request: problem52,
       unauthenticated: problem7,
-      not_a_participant: problem52,
+      not_a_participant: problem53,
       email_not_verified: problem10,
       space_not_found: problem46,
-      message_not_found: problem53,
+      message_not_found: problem51,
       reply_to_not_found: problem54,
       request_timeout: problem11,
       idempotency_key_in_use: problem48,
@@ -4260,7 +4261,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       unauthenticated: problem7,
       not_a_participant: problem71,
       space_not_found: problem46,
-      message_not_found: problem53,
+      message_not_found: problem51,
       request_timeout: problem11,
       body_too_large: problem14,
       unsupported_media_type: problem15,
@@ -4306,7 +4307,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem72,
       unauthenticated: problem7,
-      message_not_found: problem53,
+      message_not_found: problem51,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4344,12 +4345,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem51,
+      invalid_request: problem52,
       unauthenticated: problem7,
       not_message_author: problem73,
       not_a_participant: problem74,
       email_not_verified: problem10,
-      message_not_found: problem53,
+      message_not_found: problem51,
       request_timeout: problem11,
       idempotency_key_in_use: problem48,
       precondition_failed: problem75,
@@ -4381,7 +4382,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem72,
       unauthenticated: problem7,
       not_message_author: problem76,
-      message_not_found: problem53,
+      message_not_found: problem51,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4421,7 +4422,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       unauthenticated: problem7,
       own_message: problem77,
       email_not_verified: problem10,
-      message_not_found: problem53,
+      message_not_found: problem51,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4460,7 +4461,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem72,
       unauthenticated: problem7,
-      message_not_found: problem53,
+      message_not_found: problem51,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4635,7 +4636,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem80,
       unauthenticated: problem7,
       email_not_verified: problem10,
-      message_not_found: problem53,
+      message_not_found: problem51,
       request_timeout: problem11,
       too_many_reports: problem81,
       body_too_large: problem14,

@@ -461,6 +461,7 @@ export interface OperationProblemCodes {
     | 'invalid_cursor'
     | 'unauthenticated'
     | 'space_not_found'
+    | 'message_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

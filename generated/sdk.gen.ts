@@ -681,6 +681,13 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * The order is that of `created_at`, and of `message_id` by its bytes if two times are equal. The times of
  * messages that were sent to a space always increase, so only imported messages have equal ones.
  *
+ * ### Jump to a message
+ *
+ * With `around`, the page has that message in its middle: as many newer ones as fit into half of `limit`, and older
+ * ones. Continue with `cursor` for older messages, and with `after` for newer ones. `around` can also be a time, such
+ * as `read_until` of a participation: the page then begins with the first unread messages, and the ones read last
+ * follow. Together with `cursor` or `after`, `around` has no effect. Returns 404 if the space has no such message.
+ *
  * ### Follow a space
  *
  * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get everything newer than the newest

@@ -3399,6 +3399,11 @@ export type ListMessagesData = {
          */
         cursor?: string | undefined;
         /**
+         * Identifier of a message in the space, or a time as in responses. Returns the messages around it.
+         *
+         */
+        around?: string | undefined;
+        /**
          * `newer_cursor` of a page of this space. Returns what has happened since then, oldest first. Together with
          * `cursor`, the request gets 400.
          *
@@ -3424,8 +3429,7 @@ export type ListMessagesErrors = {
      */
     401: Problem;
     /**
-     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
-     * its creator.
+     * The space does not exist, or it is private and the caller cannot see it, or it has no message `around`.
      *
      */
     404: Problem;

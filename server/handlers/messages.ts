@@ -67,11 +67,11 @@ export function messagesHandlers(context: Context) {
 
   return {
     listMessages: async (request, reply) => {
-      const { space_id, after } = request.query;
+      const { space_id, around, after } = request.query;
       assertFollowable(request.query);
       if (after !== undefined) return reply.code(200).send(await followMessages(request, reply));
       const page = await readPageWithLink(context, request, reply, (pageRequest) =>
-        listMessages(context, request.caller, space_id, pageRequest),
+        listMessages(context, request.caller, space_id, pageRequest, around),
       );
       return reply.code(200).send({
         items: page.items,

@@ -102,6 +102,7 @@ function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): P
 
 interface PageParameters {
   limit?: number;
+  around?: string;
   cursor?: string;
   after?: string;
   wait?: number;
@@ -109,6 +110,7 @@ interface PageParameters {
 
 const PAGE_PARAMETERS: readonly string[] = [
   'limit',
+  'around',
   'cursor',
   'after',
   'wait',

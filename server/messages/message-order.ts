@@ -1,6 +1,7 @@
 import type { Database, DatabaseTransaction, Engine, NewEvent } from '../database/engine.ts';
 import { announceAfterCommit } from '../database/transaction.ts';
-import type { PageRequest } from '../pagination.ts';
+import { DomainError } from '../errors.ts';
+import type { Position } from '../pagination.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
 
 // Readers who follow a space learn of its events: a message is sent, edited, deleted, or appreciated by fewer or more
@@ -118,12 +119,24 @@ function dayOf(milliseconds: number): number {
 const AFTER_ALL_IDS = '~';
 
 /**
+ * Returns the position after all messages of a time in a list of messages.
+ * @throws DomainError `invalid_request` if there is no such time
+ */
+export function positionOfTime(time: string): Position {
+  if (!Number.isNaN(Date.parse(time))) return [time, AFTER_ALL_IDS];
+  throw new DomainError('invalid_request', 'There is no such time.', [
+    { in: 'query', pointer: 'around', code: 'malformed', message: 'is not a time' },
+  ]);
+}
+
+/**
  * Returns the position of a list page, newest first, among the events of its space.
  * @param newest the first message of the page, with the time of the space's last event as of the same snapshot
+ * @param position where the page begins or which it surrounds; undefined for the first page
  */
 export function positionAfter(
   newest: { created_at: string; message_id: string; last_event: string | null } | undefined,
-  { position }: PageRequest,
+  position: Position | undefined,
 ): EventPosition {
   if (!newest) {
     const [time, messageId] = position ?? [formatTime(0), ''];

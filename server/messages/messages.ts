@@ -7,49 +7,80 @@ import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
-import { readPage } from '../database/keyset-page.ts';
+import { readPage, readPageAround } from '../database/keyset-page.ts';
 import { lastEventTime } from '../database/last-event.ts';
 import { type ParameterType, prepare } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
-import type { Page, PageRequest } from '../pagination.ts';
+import type { Page, PageRequest, Position } from '../pagination.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { type EventPosition, formatTime, positionAfter, recordDeletions } from './message-order.ts';
+import {
+  type EventPosition,
+  formatTime,
+  positionAfter,
+  positionOfTime,
+  recordDeletions,
+} from './message-order.ts';
 import { assertMessageText } from './message-text.ts';
 import { findOriginal, originalNotFound, readOriginals } from './replies.ts';
 
 /**
  * Returns a page of the messages of a space, newest first. The space must be public, or the caller a participant.
+ * @param around the id of a message, or a time, that the first page surrounds. By default, it has the newest messages.
  * @returns the page, and in `newer` where `readEvents` continues
- * @throws DomainError `space_not_found`
+ * @throws DomainError `space_not_found`, `message_not_found`
  */
 export async function listMessages(
   { engine, avatars }: AvatarResources,
   caller: Caller | null,
   spaceId: string,
   request: PageRequest,
+  around?: string,
 ): Promise<Page<Message> & { newer: EventPosition }> {
   const space = await findSpace(engine.db, caller, spaceId);
+  const middle =
+    around === undefined || request.position
+      ? undefined
+      : await findPosition(engine.db, space.pk, around);
   const query = selectMessages(engine.db, caller)
     // In the same statement, because no event of the space may happen in between.
     .select(lastEventTime(space.pk).as('last_event'))
     .where('messages.space_pk', '=', space.pk)
     .where(isVisibleTo(caller, space.pk));
   const columns = ['messages.created_at', 'messages.message_id'] as const;
-  const page = await readPage(query, columns, 'desc', request);
+  const page = middle
+    ? await readPageAround(query, columns, middle, request.limit)
+    : await readPage(query, columns, 'desc', request);
   const [newest] = page.items;
   // Filtered after the query, so that one page never reads past many messages that are being erased.
   const items = page.items.filter(({ is_live }) => is_live);
   return {
     next: page.next,
-    newer: positionAfter(newest, request),
+    newer: positionAfter(newest, middle ?? request.position),
     items: await describeMessages(engine.db, avatars, items),
   };
+}
+
+/**
+ * Returns the position of a message in its space, or of a time.
+ * @throws DomainError `message_not_found`, `invalid_request` for a time such as 25:00
+ */
+async function findPosition(db: Database, spacePk: number, around: string): Promise<Position> {
+  if (around.includes(':')) return positionOfTime(around);
+  const message = await db
+    .selectFrom('messages')
+    .select(['created_at', 'message_id'])
+    .where('message_id', '=', around)
+    .where('space_pk', '=', spacePk)
+    .where(isLiveMessage)
+    .executeTakeFirst();
+  if (!message) throw messageNotFound();
+  return [message.created_at, message.message_id];
 }
 
 /**

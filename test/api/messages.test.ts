@@ -340,6 +340,87 @@ test('getMessage with the ETag of the message returns 304 until anything in its 
   }
 });
 
+describe('listMessages with around', () => {
+  /** In the order of the list. */
+  let messages: Message[];
+  beforeEach(async () => {
+    messages = [];
+    for (let i = 0; i < 9; i += 1) messages.unshift(await sendMessage(ann, space, `No. ${i}`));
+  });
+
+  const pageAround = async (around: string, limit: number) => {
+    const query = { space_id: space.space_id, around, limit };
+    return (await api.listMessages({ client: ben.client, query, throwOnError: true })).data;
+  };
+
+  test.each([1, 2, 3, 4, 5, 20])(
+    'returns each message in the middle of a page of at most %i, which leads to all others',
+    async (limit) => {
+      const ids = messages.map(({ message_id }) => message_id);
+      for (const [i, { message_id, space_id }] of messages.entries()) {
+        const page = await pageAround(message_id, limit);
+        const found = page.items.map((each) => each.message_id);
+        const first = Math.max(0, i - Math.floor(limit / 2));
+        expect(found).toEqual(ids.slice(first, first + limit));
+
+        const older = page.next_cursor
+          ? await readPages<Message>(
+              app,
+              `/api/messages?space_id=${space_id}&around=${message_id}&limit=100&cursor=${page.next_cursor}`,
+            )
+          : [];
+        expect(older.flat()).toEqual(messages.slice(first + limit));
+        const query = { space_id, after: page.newer_cursor, limit: 100 };
+        const newer = await api.listMessages({ client: ben.client, query, throwOnError: true });
+        expect(newer.data.items).toEqual(messages.slice(0, first).reverse());
+      }
+    },
+  );
+
+  test('returns the first unread messages for the time of the last read one', async () => {
+    const { created_at } = messages[4] as Message;
+    const page = await pageAround(created_at, 4);
+    expect(page.items).toEqual(messages.slice(2, 6));
+    expect((await pageAround('2000-01-01T00:00:00.000Z', 4)).items).toEqual(messages.slice(7));
+    expect((await pageAround('2100-01-01T00:00:00.000Z', 4)).items).toEqual(messages.slice(0, 4));
+  });
+
+  test('returns what happens after the page', async () => {
+    const { newer_cursor: after } = await pageAround((messages[0] as Message).message_id, 2);
+    const changed = await appreciate(ben, messages[3] as Message);
+    const sent = await sendMessage(ann, space, 'later');
+    const query = { space_id: space.space_id, after };
+    const next = await api.listMessages({ client: ben.client, query, throwOnError: true });
+    expect(next.data).toMatchObject({ items: [sent], changed_items: [changed] });
+  });
+
+  test('returns an empty page of an empty space for a time', async () => {
+    space = await createSpace(ann);
+    const page = await pageAround('2026-01-01T00:00:00.000Z', 20);
+    expect(page).toMatchObject({ items: [], next_cursor: null });
+    const sent = await sendMessage(ann, space, 'first');
+    const query = { space_id: space.space_id, after: page.newer_cursor };
+    const next = await api.listMessages({ client: ben.client, query, throwOnError: true });
+    expect(next.data.items).toEqual([sent]);
+  });
+
+  test('rejects messages of other spaces, deleted and unknown ones, and times that do not exist', async () => {
+    const elsewhere = await sendMessage(ann, await createSpace(ann), 'elsewhere');
+    const deleted = messages[0] as Message;
+    await api.deleteMessage({ client: ann.client, path: deleted, throwOnError: true });
+    const errorOf = (around: string) => {
+      const query = { space_id: space.space_id, around };
+      return getError(api.listMessages({ client: ben.client, query }));
+    };
+    for (const around of [elsewhere.message_id, deleted.message_id, 'unknown']) {
+      expect(await errorOf(around)).toBe('404 message_not_found');
+    }
+    for (const around of ['2026-13-01T00:00:00.000Z', '2026-01-01T00:00:00Z', 'a:b', '']) {
+      expect(await errorOf(around)).toBe('400 invalid_request');
+    }
+  });
+});
+
 describe('deleteMessage', () => {
   const remove = ({ client }: Reader, { message_id }: Message) =>
     api.deleteMessage({ client, path: { message_id } });

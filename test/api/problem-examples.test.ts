@@ -256,6 +256,9 @@ const requests: Record<string, () => Promise<Response>> = {
       { space_id: space.space_id, text: 'Hello', reply_to: 'unknown' },
       ada.headers,
     ),
+  'listMessages 404 space_not_found': () => app.fetch('/api/messages?space_id=unknown'),
+  'listMessages 404 message_not_found': () =>
+    app.fetch(`/api/messages?space_id=${space.space_id}&around=unknown`),
   'createSpace 409 quota_exceeded': async () => {
     // With `space` and `privateSpace`, 1,000: the default of MAX_SPACES.
     const spaces = Array.from({ length: 998 }, (_, i) => ({

@@ -154,6 +154,32 @@ export const messages: Scenario[] = [
     },
   },
   {
+    operation: 'listMessages',
+    sentence: 'a page around a message has it in its middle, and leads to the older and newer ones',
+    rule: 'With `around`, the page has that message in its middle: as many newer ones as fit into half of `limit`, and older\nones.',
+    async run({ users, anonymous }) {
+      const [ada] = (await users(1)) as [User];
+      const space = await createSpace(ada);
+      const { space_id } = space;
+      const sent: Message[] = [];
+      for (let i = 0; i < 7; i += 1) sent.unshift(await send(ada, space, `${i}`));
+      const list = (inputs: object) => anonymous.call('listMessages', { space_id, ...inputs });
+      const { message_id, created_at } = sent[3] as Message;
+      const page = await list({ around: message_id, limit: 4 });
+      equal(page.items, sent.slice(1, 5), 'The messages around one');
+      const atTime = await list({ around: created_at, limit: 4 });
+      equal(atTime.items, sent.slice(1, 5), 'The messages around a time');
+      const older = await list({ around: message_id, limit: 4, cursor: page.next_cursor });
+      equal([older.items, older.next_cursor], [sent.slice(5), null], 'The older messages');
+      const newer = await list({ after: page.newer_cursor });
+      equal(newer.items, sent.slice(0, 1), 'The newer messages');
+      const other = await send(ada, await createSpace(ada));
+      for (const around of [other.message_id, 'unknown']) {
+        await anonymous.refused('listMessages', { space_id, around }, 'message_not_found');
+      }
+    },
+  },
+  {
     operation: 'editMessage',
     sentence: 'the author who participates can replace the text, which everyone then reads',
     rule: 'Replaces the text of a message that the caller wrote, and sets `edited_at`.',
