@@ -6,7 +6,7 @@ import type { Pointer } from '../server/errors.ts';
 import { HttpProblem, invalidValues, KEYWORD_CODES, notFound } from '../server/http/problems.ts';
 import { escapePointer } from '../server/text/storable.ts';
 import { readBody } from './bodies.ts';
-import { hasResponse, noSuchResponse } from './next-responses.ts';
+import { hasResponse, noSuchResponse, type Preferences } from './preferences.ts';
 import { openPrism, type Selection, type Violation } from './prism.ts';
 
 /** A response to send. */
@@ -31,7 +31,10 @@ export async function openExamples(baseUrl: string) {
     JSON.parse(JSON.stringify(contract).replaceAll(exampleUrl, baseUrl)),
   );
 
-  return async (incoming: IncomingMessage, selection?: Selection): Promise<MockResponse> => {
+  return async (
+    incoming: IncomingMessage,
+    { selection, retryAfter }: Preferences,
+  ): Promise<MockResponse> => {
     const {
       method = '',
       headers: { authorization },
@@ -60,6 +63,13 @@ export async function openExamples(baseUrl: string) {
     const { request_id: requestId } = response.body as Partial<Problem>;
     if (requestId !== undefined) headers.set('x-request-id', requestId);
     if (selected.example === 'last') headers.delete('link');
+    if (retryAfter !== undefined && headers.has('retry-after')) {
+      headers.set('retry-after', `${retryAfter}`);
+    }
+    if (status === 429) {
+      headers.set('ratelimit-remaining', '0');
+      headers.set('ratelimit-reset', headers.get('retry-after') ?? '');
+    }
     const after = url.searchParams.get('after');
     if (after !== null && status === 200) {
       // Nothing happens in the examples. Otherwise, a client that follows a list would repeat its request at once.

@@ -20,10 +20,15 @@ const USAGE = `Usage: ${isPackaged ? 'space-service-mock' : 'npm run mock --'} [
 Headers of requests, in both modes:
   Prefer: code=409                        Respond with the example of this status
   Prefer: code=409, example=email_taken   Respond with one of several examples of this status
+  Prefer: code=429, retry-after=2         Respond with another value of Retry-After
+  Prefer: html=502                        Respond with an HTML page, as a proxy or a captive portal does
+  Prefer: disconnect=before               Close the connection instead of processing the request
+  Prefer: disconnect=after                Process the request, and close the connection instead of responding
   Prefer: delay-ms=1500                   Wait before the response, at most 20,000 ms
 
 For a request to which you cannot add headers, send Prefer before it:
-  POST /__next/sendMessage                Applies Prefer to the next request of this operationId
+  POST /__next/sendMessage                Applies Prefer to the next request of this operationId. With a header
+                                          Authorization, only to the next one with the same header.
   GET /__mails                            Returns the mail that --stateful has sent
   POST /__reset                           Forgets such preferences, and restores the data of --stateful`;
 

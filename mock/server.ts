@@ -9,7 +9,7 @@ import { contractFor, contractTextFor, findOperation } from '../server/contract.
 import { corsHeaders, preflightHeaders } from '../server/http/cors-headers.ts';
 import { HttpProblem, problemDocument } from '../server/http/problems.ts';
 import { type Examples, type MockResponse, openExamples } from './examples.ts';
-import { type NextResponses, openNextResponses, type Preferences } from './next-responses.ts';
+import { type NextPreferences, openNextPreferences, readPreferences } from './preferences.ts';
 
 export interface MockOptions {
   host: string;
@@ -24,9 +24,11 @@ export interface Mock extends AsyncDisposable {
   url: string;
 }
 
-const MAX_DELAY_MS = 20_000;
-
 const defaultAvatar = readFileSync(new URL('../server/avatars/default.webp', import.meta.url));
+
+/** What captive portals and proxies send instead of the response of a server. */
+const HTML_PAGE =
+  '<!doctype html><html lang="en"><title>A page of the network</title><p>This is not the server.</p></html>';
 
 /** @throws Error if the mock cannot listen */
 export async function startMock({ host, port, isStateful }: MockOptions): Promise<Mock> {
@@ -42,10 +44,10 @@ export async function startMock({ host, port, isStateful }: MockOptions): Promis
     // The packages of the server are loaded only when needed. In the npm package, they are optional.
     isStateful ? import('#stateful-mock').then((module) => module.openApplication(url)) : undefined,
   ]);
-  const nextResponses = openNextResponses();
+  const nextPreferences = openNextPreferences();
   server.on('request', async (incoming, outgoing) => {
     try {
-      await handle(url, incoming, outgoing, nextResponses, ...(await starting));
+      await handle(url, incoming, outgoing, nextPreferences, ...(await starting));
     } catch (error) {
       // The client has disconnected during its upload.
       if (incoming.socket.destroyed) return;
@@ -86,18 +88,18 @@ async function handle(
   baseUrl: string,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  nextResponses: NextResponses,
+  nextPreferences: NextPreferences,
   respond: Examples,
   application: Application | undefined,
 ): Promise<void> {
   const { method = '', url = '', headers } = incoming;
   const preferences = readPreferences(headers.prefer?.toString());
   if (method === 'POST' && url.startsWith('/__next/')) {
-    nextResponses.add(url.slice('/__next/'.length), preferences);
+    nextPreferences.add(url.slice('/__next/'.length), headers.authorization, preferences);
     return send(outgoing, { status: 204, headers: {}, body: '' });
   }
   if (method === 'POST' && url === '/__reset') {
-    nextResponses.clear();
+    nextPreferences.clear();
     await application?.reset();
     return send(outgoing, { status: 204, headers: {}, body: '' });
   }
@@ -105,11 +107,17 @@ async function handle(
     return sendFile(outgoing, 'application/json', JSON.stringify(application?.mails() ?? []));
   }
   const operation = findOperation(method, url.replace(/\?.*/s, ''));
-  const { selection, delayMs } = nextResponses.take(operation?.operationId) ?? preferences;
-  await sleep(delayMs);
+  const chosen = nextPreferences.take(operation?.operationId, headers.authorization) ?? preferences;
+  await sleep(chosen.delayMs);
   // The client has disconnected during the delay.
   if (incoming.socket.destroyed) return;
-  if (application && selection === undefined) return application.handle(incoming, outgoing);
+  if (chosen.disconnection === 'before') return void incoming.socket.destroy();
+  if (chosen.disconnection === 'after') disconnectInstead(outgoing);
+  if (chosen.htmlStatus !== undefined) {
+    const type = { 'content-type': 'text/html; charset=utf-8' };
+    return send(outgoing, { status: chosen.htmlStatus, headers: type, body: HTML_PAGE });
+  }
+  if (application && chosen.selection === undefined) return application.handle(incoming, outgoing);
   if (method === 'OPTIONS') {
     return send(outgoing, { status: 204, headers: preflightHeaders('*', headers), body: '' });
   }
@@ -121,18 +129,12 @@ async function handle(
   }
   // Every avatar is the default avatar.
   if (url.startsWith('/avatars/')) return sendFile(outgoing, 'image/webp', defaultAvatar);
-  send(outgoing, await respond(incoming, selection));
+  send(outgoing, await respond(incoming, chosen));
 }
 
-/** Reads the header `Prefer` (RFC 7240). Ignores other preferences and invalid values. */
-function readPreferences(header = ''): Preferences {
-  const read = (name: string) =>
-    new RegExp(`(?:^|,)\\s*${name}\\s*=\\s*"?([\\w-]+)`, 'i').exec(header)?.[1];
-  const code = Number(read('code'));
-  return {
-    selection: code > 0 ? { code, example: read('example') } : undefined,
-    delayMs: Math.min(Number(read('delay-ms')) || 0, MAX_DELAY_MS),
-  };
+/** Makes the first attempt to respond close the connection, when the request has been processed. */
+function disconnectInstead(outgoing: ServerResponse): void {
+  outgoing.writeHead = () => outgoing.destroy();
 }
 
 function send(outgoing: ServerResponse, { status, headers, body }: MockResponse): void {

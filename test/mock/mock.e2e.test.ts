@@ -204,6 +204,25 @@ describe('The mock server', () => {
     expect(fast.ms).toBeLessThan(1_500);
   });
 
+  test('returns the Retry-After that Prefer requests, and no remaining requests with it', async () => {
+    const prefer = 'code=429, retry-after=2';
+    const headers = { authorization: 'Bearer any', prefer };
+    const response = await fetch(`${url}/api/profile/me`, { headers });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('retry-after')).toBe('2');
+    expect(response.headers.get('ratelimit-remaining')).toBe('0');
+    expect(response.headers.get('ratelimit-reset')).toBe('2');
+  });
+
+  test('returns an HTML page with the status that Prefer requests', async () => {
+    for (const status of [200, 502]) {
+      const headers = { prefer: `html=${status}` };
+      const response = await fetch(`${url}/api/profile/me`, { headers });
+      expect(response.status).toBe(status);
+      expect(response.headers.get('content-type')).toMatch(/^text\/html/);
+    }
+  });
+
   test('reads an upload of 5 MiB in linear time', async () => {
     const upload = async (bytes: number) => {
       const body = new FormData();
@@ -237,8 +256,8 @@ describe('The mock server', () => {
     expect(mock.output()).toBe(mock.stdout());
   });
 
-  const setNext = async (operation: string, prefer: string) => {
-    const init = { method: 'POST', headers: { prefer } };
+  const setNext = async (operation: string, prefer: string, others = {}) => {
+    const init = { method: 'POST', headers: { prefer, ...others } };
     const response = await fetch(`${url}/__next/${operation}`, init);
     const text = await response.text();
     return { status: response.status, detail: text && JSON.parse(text).detail };
@@ -259,6 +278,14 @@ describe('The mock server', () => {
     expect(await statusOfProfile()).toBe(200);
   });
 
+  test('applies preferences to the next request of one caller', async () => {
+    const ada = { authorization: 'Bearer ada' };
+    await setNext('getProfile', 'code=503', ada);
+    expect(await statusOfProfile()).toBe(200);
+    expect((await request('/api/profile/me', { headers: ada })).status).toBe(503);
+    expect((await request('/api/profile/me', { headers: ada })).status).toBe(200);
+  });
+
   test('forgets the preferences for next requests on POST /__reset', async () => {
     await setNext('getProfile', 'code=503');
     expect((await fetch(`${url}/__reset`, { method: 'POST' })).status).toBe(204);
@@ -277,7 +304,7 @@ describe('The mock server', () => {
       'getProfile',
       'status=503',
       400,
-      'The header Prefer must contain code=STATUS or delay-ms=MILLISECONDS.',
+      'The header Prefer must contain code=STATUS, html=STATUS, disconnect=before, disconnect=after or delay-ms=MILLISECONDS.',
     ],
     ['unknown', 'code=503', 404, 'The path does not exist.'],
   ])(
@@ -372,6 +399,25 @@ describe('With --stateful, the mock server', () => {
     const prefer = { ...headers, prefer: 'code=503' };
     expect(await statusOf('DELETE', '/api/profile/account', prefer)).toBe(503);
     expect(await statusOf('GET', '/api/profile/me', headers)).toBe(200);
+  });
+
+  test.each([
+    ['before', 'Breads'],
+    ['after', 'Cakes'],
+  ] as const)('closes the connection %s the work', async (moment, title) => {
+    const headers = await signIn();
+    const created = fetch(`${url}/api/spaces`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        prefer: `disconnect=${moment}`,
+      },
+      body: JSON.stringify({ title, visibility: 'public', description: '', tags: [] }),
+    });
+    await expect(created).rejects.toThrow('fetch failed');
+    const found = await fetch(`${url}/api/spaces/search?as_typed=true&q=${title}`);
+    expect(await found.json()).toHaveLength(moment === 'after' ? 1 : 0);
   });
 
   test('returns the next response that a page of another origin has set', async () => {
@@ -507,7 +553,7 @@ test('prints its options and headers with --help', async () => {
   await using mock = start('--help');
   const { code, stdout, stderr } = await mock.result;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  for (const text of ['--stateful', '--port', 'Prefer: code=', 'delay-ms=', '/__next/']) {
+  for (const text of ['--stateful', '--port', 'Prefer: code=', 'disconnect=', '/__next/']) {
     expect(stdout).toContain(text);
   }
 });
