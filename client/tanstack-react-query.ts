@@ -179,7 +179,14 @@ const SPACES = [...SEARCHES, 'getSpace', 'listParticipations'] as const;
 const PARTICIPATION = ['getParticipation', 'listParticipations'] as const;
 const PARTICIPANTS = [...SPACES, 'getParticipation', 'listParticipants', 'listRemovals'] as const;
 const MESSAGES = ['listMessages', 'getMessage'] as const;
-const AUTHORS = ['getProfile', 'getUser', ...SPACES, 'listParticipants', ...MESSAGES] as const;
+const AUTHORS = [
+  'getProfile',
+  'getUser',
+  ...SPACES,
+  'listParticipants',
+  'listAppreciations',
+  ...MESSAGES,
+] as const;
 
 /**
  * The queries that a successful mutation makes stale, by their operations. A change of the session makes all of them
@@ -213,8 +220,8 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   editMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
-  appreciateMessage: MESSAGES,
-  withdrawAppreciation: MESSAGES,
+  appreciateMessage: [...MESSAGES, 'listAppreciations'],
+  withdrawAppreciation: [...MESSAGES, 'listAppreciations'],
   reportSpace: [],
   reportMessage: [],
 };

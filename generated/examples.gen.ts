@@ -298,6 +298,13 @@ export interface OperationTypes {
     successExample: 'success';
     errorStatus: keyof types.WithdrawAppreciationErrors;
   };
+  listAppreciations: {
+    method: 'GET';
+    data: types.ListAppreciationsData;
+    response: types.ListAppreciationsResponse;
+    successExample: 'first' | 'last';
+    errorStatus: keyof types.ListAppreciationsErrors;
+  };
   getUser: {
     method: 'GET';
     data: types.GetUserData;
@@ -4462,6 +4469,70 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem72,
       unauthenticated: problem7,
       message_not_found: problem51,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listAppreciations: {
+    method: 'GET',
+    pathname: /\/api\/messages\/(?<message_id>[^/]+)\/appreciations$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+                "username": "grace",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "created_at": "2026-03-02T20:21:44.260Z"
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+                "username": "noor",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "created_at": "2026-03-02T20:18:30.019Z"
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      message_not_found: problem51,
+      too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,

@@ -532,6 +532,15 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  listAppreciations:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'message_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   getUser:
     | 'invalid_request'
     | 'unauthenticated'

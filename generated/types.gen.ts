@@ -509,6 +509,31 @@ export type MessagePage = {
 };
 
 /**
+ * A user who appreciates a message.
+ */
+export type Appreciation = {
+    user: UserSummary;
+    /**
+     * When the user appreciated the message
+     */
+    created_at: string;
+};
+
+/**
+ * A page of appreciations.
+ */
+export type AppreciationPage = {
+    /**
+     * The items; any page can be empty
+     */
+    items: Array<Appreciation>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+};
+
+/**
  * A new session with its access token.
  */
 export type Session = {
@@ -3862,6 +3887,71 @@ export type AppreciateMessageResponses = {
 };
 
 export type AppreciateMessageResponse = AppreciateMessageResponses[keyof AppreciateMessageResponses];
+
+export type ListAppreciationsData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the message.
+         */
+        message_id: Id;
+    };
+    query?: {
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number | undefined;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string | undefined;
+    };
+    url: '/api/messages/{message_id}/appreciations';
+};
+
+export type ListAppreciationsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The message does not exist, or it is in a space that the caller cannot see.
+     */
+    404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ListAppreciationsError = ListAppreciationsErrors[keyof ListAppreciationsErrors];
+
+export type ListAppreciationsResponses = {
+    /**
+     * A page of appreciations.
+     */
+    200: AppreciationPage;
+};
+
+export type ListAppreciationsResponse = ListAppreciationsResponses[keyof ListAppreciationsResponses];
 
 export type GetUserData = {
     body?: never | undefined;

@@ -243,6 +243,22 @@ export const zMessagePage = z.object({
 });
 
 /**
+ * A user who appreciates a message.
+ */
+export const zAppreciation = z.object({
+    user: zUserSummary,
+    created_at: z.iso.datetime()
+});
+
+/**
+ * A page of appreciations.
+ */
+export const zAppreciationPage = z.object({
+    items: z.array(zAppreciation).max(100, 'must have at most 100 items'),
+    next_cursor: z.string().nullable()
+});
+
+/**
  * A new session with its access token.
  */
 export const zSession = z.object({
@@ -1086,6 +1102,20 @@ export const zAppreciateMessagePath = z.object({
  * The message with its new appreciation count.
  */
 export const zAppreciateMessageResponse = zMessage;
+
+export const zListAppreciationsPath = z.object({
+    message_id: zId
+});
+
+export const zListAppreciationsQuery = z.object({
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
+});
+
+/**
+ * A page of appreciations.
+ */
+export const zListAppreciationsResponse = zAppreciationPage;
 
 export const zGetUserPath = z.object({
     user_id: zId

@@ -35,6 +35,8 @@ export interface World {
   /** A word in the description of every space of this world. No other space contains it. */
   word: string;
   message: Message;
+  /** A user who appreciates `message`, as another one does. */
+  admirer: Account;
   /**
    * The creator of `otherSpace`, at first not a participant of `space`. Requests of the check make this user join and
    * leave `space`, so no list may depend on that participation.
@@ -93,6 +95,7 @@ export const existingItems: Readonly<Record<string, (world: World) => unknown>> 
   Removal: ({ removed }) => removed,
   SessionSummary: ({ sessionId }) => sessionId,
   Message: ({ message }) => message,
+  Appreciation: ({ admirer }) => admirer,
 };
 
 /** The servers that receive the requests, each with its test data. */
@@ -217,6 +220,10 @@ export async function openWorld(
     await world.sendMessage();
     return world.sendMessage();
   });
+  await provide(world, 'admirer', async () => {
+    await registerAdmirer(world);
+    return registerAdmirer(world);
+  });
   await provide(world, 'participant', async () => {
     const account = await world.register();
     await joinSpace(world, account, world.space);
@@ -304,6 +311,14 @@ async function registerRemovedUser({ client, register, creator, space }: World):
   await joinSpace({ client }, user, space);
   const path = { space_id: space.space_id, user_id: user.userId };
   await dataOf(api.removeParticipant({ client: client(creator.token), path }));
+  return user;
+}
+
+/** Registers a user who appreciates `message`. */
+async function registerAdmirer({ client, register, message }: World): Promise<Account> {
+  const user = await register();
+  const path = { message_id: message.message_id };
+  await dataOf(api.appreciateMessage({ client: client(user.token), path }));
   return user;
 }
 

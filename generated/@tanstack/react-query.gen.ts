@@ -5,9 +5,9 @@ import type { InfiniteData, UseMutationOptions } from '@tanstack/react-query';
 import type { ApiError } from '../../client/errors.ts';
 import { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
+import { appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listAppreciations, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
 import { createSpace, editMessage, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';
-import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
+import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListAppreciationsData, ListAppreciationsResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -1542,6 +1542,64 @@ export const appreciateMessageMutation = (options?: Partial<Options<AppreciateMe
         meta: { operation: 'appreciateMessage' }
     };
     return mutationOptions;
+};
+
+export const listAppreciationsQueryKey = (options: Options<ListAppreciationsData>) => createQueryKey('listAppreciations', options);
+
+/**
+ * List the users who appreciate a message
+ *
+ * Returns the users who appreciate a message, the latest first. Requires an access token, even for a message in a
+ * public space. Returns 404 if the space is private and the caller is not a participant.
+ *
+ */
+export const listAppreciationsOptions = (options: Options<ListAppreciationsData>) => queryOptions<ListAppreciationsResponse, ApiError, ListAppreciationsResponse, ReturnType<typeof listAppreciationsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listAppreciations({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listAppreciationsQueryKey(options)
+});
+
+export const listAppreciationsInfiniteQueryKey = (options: Options<ListAppreciationsData>): QueryKey<Options<ListAppreciationsData>> => createQueryKey('listAppreciations', options, true);
+
+/**
+ * List the users who appreciate a message
+ *
+ * Returns the users who appreciate a message, the latest first. Requires an access token, even for a message in a
+ * public space. Returns 404 if the space is private and the caller is not a participant.
+ *
+ */
+export const listAppreciationsInfiniteOptions = (options: Options<ListAppreciationsData>) => {
+    const opts = infiniteQueryOptions<ListAppreciationsResponse, ApiError, InfiniteData<ListAppreciationsResponse>, QueryKey<Options<ListAppreciationsData>>, string | Pick<QueryKey<Options<ListAppreciationsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListAppreciationsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listAppreciations({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listAppreciationsInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
 };
 
 export const getUserQueryKey = (options: Options<GetUserData>) => createQueryKey('getUser', options);

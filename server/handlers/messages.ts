@@ -17,10 +17,11 @@ import {
   DEFAULT_LIMIT,
   onDisconnect,
   openNewerCursor,
+  readPageBody,
   readPageWithLink,
   sealNewerCursor,
 } from '../http/pages.ts';
-import { appreciate, withdrawAppreciation } from '../messages/appreciations.ts';
+import { appreciate, listAppreciations, withdrawAppreciation } from '../messages/appreciations.ts';
 import { editMessage } from '../messages/editing.ts';
 import {
   areChangesKept,
@@ -128,6 +129,14 @@ export function messagesHandlers(context: Context) {
       const { message_id } = request.params;
       const message = await withdrawAppreciation(context, callerOf(request), message_id);
       return reply.code(200).send(message);
+    },
+
+    listAppreciations: async (request, reply) => {
+      const { message_id } = request.params;
+      const page = await readPageBody(context, request, reply, (pageRequest) =>
+        listAppreciations(context, callerOf(request), message_id, pageRequest),
+      );
+      return reply.code(200).send(page);
     },
   } satisfies Partial<RouteHandlers>;
 }

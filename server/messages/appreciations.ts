@@ -1,13 +1,19 @@
-import type { Message } from '../../generated/types.gen.ts';
+import { sql } from 'kysely';
+import type { Appreciation, Message } from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
+import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
+import { isVisibleTo } from '../spaces/space-access.ts';
 import { appreciationsSubject } from '../spaces/subjects.ts';
+import { summarizeUser } from '../users/user-summary.ts';
 import { recordChanges } from './message-order.ts';
-import { type FoundMessage, findMessage, readMessage } from './messages.ts';
+import { type FoundMessage, findMessage, messageNotFound, readMessage } from './messages.ts';
 
 /**
  * Adds the caller's appreciation to someone else's message. Does nothing if it exists.
@@ -60,6 +66,40 @@ export async function withdrawAppreciation(
     if (numDeletedRows) await recordAndAnnounce(engine, trx, message);
     return readMessage(trx, avatars, message.pk, caller);
   });
+}
+
+/**
+ * Returns a page of the users who appreciate a message that the caller may read, the latest first.
+ * @throws DomainError `message_not_found`
+ */
+export async function listAppreciations(
+  { engine, avatars }: AvatarResources,
+  caller: Caller,
+  messageId: string,
+  request: PageRequest,
+): Promise<Page<Appreciation>> {
+  const message = await engine.db
+    .selectFrom('messages')
+    .select(['pk', 'space_pk'])
+    .where('message_id', '=', messageId)
+    .where(isLiveMessage)
+    .where(isVisibleTo(caller, sql.ref('messages.space_pk')))
+    .executeTakeFirst();
+  if (!message) throw messageNotFound();
+  const query = engine.db
+    .selectFrom('appreciations')
+    .innerJoin('users', 'users.pk', 'appreciations.user_pk')
+    .select(['user_pk', 'appreciations.created_at', 'user_id', 'username', 'avatar'])
+    .where('message_pk', '=', message.pk)
+    .where(isLiveUser('user_pk'))
+    .where(isVisibleTo(caller, message.space_pk));
+  const columns = ['appreciations.created_at', 'appreciations.user_pk'] as const;
+  const page = await readPage(query, columns, 'desc', request);
+  const items = page.items.map((row) => ({
+    user: summarizeUser(avatars, row),
+    created_at: row.created_at,
+  }));
+  return { items, next: page.next };
 }
 
 async function recordAndAnnounce(

@@ -41,7 +41,7 @@ export async function readAccountData(
     spaces: readPages((request) => listOwnSpaces(resources, caller, request)),
     participations: readPages((request) => listAllParticipations(engine, caller, request)),
     messages: readPages((request) => listOwnMessages(engine, caller, request)),
-    appreciations: readPages((request) => listAppreciations(engine, caller, request)),
+    appreciations: readPages((request) => listOwnAppreciations(engine, caller, request)),
     reports: readPages((request) => listOwnReports(engine, caller, request)),
   };
   return (async function* () {
@@ -177,7 +177,7 @@ function selectOwnMessages({ db }: Engine, userPk: number) {
     .where('messages.author_pk', '=', userPk);
 }
 
-async function listAppreciations(
+async function listOwnAppreciations(
   engine: Engine,
   { userPk }: Caller,
   request: PageRequest,

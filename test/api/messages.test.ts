@@ -1,6 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Message, MessagePage, Space } from '../../generated/types.gen.ts';
+import type {
+  Appreciation,
+  AppreciationPage,
+  Message,
+  MessagePage,
+  Space,
+} from '../../generated/types.gen.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
@@ -484,6 +490,60 @@ describe('deleteMessage', () => {
     await makePrivate();
     expect((await remove(ben, second)).response?.status).toBe(200);
     expect(await list(ann)).toEqual([]);
+  });
+});
+
+describe('listAppreciations', () => {
+  let message: Message;
+  let readers: TestUser[];
+  beforeEach(async () => {
+    message = await sendMessage(ann, space, 'hello');
+    readers = [ben, carl, await app.register()];
+    for (const reader of readers) await appreciate(reader, message);
+  });
+
+  const namesOf = (page: AppreciationPage | undefined) =>
+    page?.items.map(({ user }) => user.username);
+  const listOf = ({ client }: Reader) =>
+    api.listAppreciations({ client, path: { message_id: message.message_id } });
+
+  test('returns the users with the time, the latest first', async () => {
+    const names = readers.map(({ username }) => username).reverse();
+    const { data } = await listOf(carl);
+    expect(namesOf(data)).toEqual(names);
+    expect(data?.items[2]).toEqual({
+      user: {
+        user_id: ben.userId,
+        username: 'ben',
+        profile_picture: message.author.profile_picture,
+      },
+      created_at: expect.any(String),
+    });
+    const times = data?.items.map(({ created_at }) => created_at) ?? [];
+    expect(times).toEqual([...times].sort().reverse());
+    await withdraw(carl, message);
+    expect(namesOf((await listOf(ann)).data)).toEqual(names.filter((name) => name !== 'carl'));
+  });
+
+  test('returns the same list in pages, also if several appreciations have the same time', async () => {
+    const created_at = '2026-01-01T00:00:00.000Z';
+    await app.context.engine.db.updateTable('appreciations').set({ created_at }).execute();
+    const names = readers.map(({ username }) => username).reverse();
+    for (const limit of [1, 2, 3]) {
+      const path = `/api/messages/${message.message_id}/appreciations?limit=${limit}`;
+      const pages = await readPages<Appreciation>(app, path, { headers: ann.headers });
+      expect(pages.flat().map(({ user }) => user.username)).toEqual(names);
+      expect(pages).toHaveLength(Math.ceil(names.length / limit));
+    }
+  });
+
+  test('needs a token, and the space of the message', async () => {
+    expect(await getError(listOf(stranger))).toBe('401 unauthenticated');
+    await makePrivate();
+    expect(namesOf((await listOf(ben)).data)).toHaveLength(3);
+    expect(await getError(listOf(carl))).toBe('404 message_not_found');
+    await leave(ben);
+    expect(await getError(listOf(ben))).toBe('404 message_not_found');
   });
 });
 

@@ -62,6 +62,7 @@ test('A rejected import leaves all indexes', async () => {
 test('An import drops indexes only of an empty database', async () => {
   expect(await tryToDrop()).toEqual([
     'appreciations_by_author',
+    'appreciations_by_message',
     'appreciations_by_user',
     'current_participations_by_user',
     'messages_by_author',

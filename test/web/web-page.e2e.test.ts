@@ -754,6 +754,12 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
         .click();
       const appreciations = messageOf(page, 'Hello from the coast').getByText('1 appreciation');
       await appears(appreciations);
+      await messageOf(page, 'Hello from the coast')
+        .getByRole('button', { name: 'Who appreciates' })
+        .click();
+      await appears(page.getByRole('dialog').getByText(reader.username));
+      await expectAccessible(page, 'the list of those who appreciate a message');
+      await page.getByRole('button', { name: 'Close' }).click();
       await messageOf(other, 'Hello from the coast')
         .getByRole('button', { name: /^Appreciate .* 1$/, pressed: true })
         .click();

@@ -109,6 +109,10 @@ const matrix: Partial<
     public: 'unauthenticated ok ok ok ok ok',
     private: 'unauthenticated message_not_found message_not_found message_not_found ok ok',
   },
+  listAppreciations: {
+    public: 'unauthenticated ok ok ok ok ok',
+    private: 'unauthenticated message_not_found message_not_found message_not_found ok ok',
+  },
   deleteMessage: {
     public:
       'unauthenticated not_message_author not_message_author not_message_author not_message_author ok',

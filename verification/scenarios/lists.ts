@@ -105,6 +105,18 @@ const kinds: Record<string, (stage: Stage) => Promise<List>> = {
     };
     return { caller: grace, inputs: { space_id: space.space_id }, keys, change };
   },
+  async listAppreciations({ users }) {
+    const [ada, ...others] = (await users(6)) as [User, ...User[]];
+    const [first, second, third, fourth, fifth] = others as [User, User, User, User, User];
+    const { message_id } = await send(ada, await createSpace(ada));
+    const inputs = { message_id };
+    const appreciating = [first, second, third, fourth, fifth];
+    for (const user of appreciating) await user.call('appreciateMessage', inputs);
+    const change = async () => {
+      await fourth.call('withdrawAppreciation', inputs);
+    };
+    return { caller: ada, inputs, keys: appreciating.map(({ id }) => id).reverse(), change };
+  },
   async listUserSpaces({ newcomer, user }) {
     const [ada, reader] = [await newcomer(), await user()];
     const keys = await createSpaces(ada, 5, {});

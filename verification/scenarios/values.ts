@@ -333,6 +333,7 @@ const unknownIds: [OperationId, string, string][] = [
   ['getParticipation', 'space_id', 'participation_not_found'],
   ['listParticipants', 'space_id', 'space_not_found'],
   ['listMessages', 'space_id', 'space_not_found'],
+  ['listAppreciations', 'message_id', 'message_not_found'],
   ['endSession', 'session_id', 'session_not_found'],
 ];
 

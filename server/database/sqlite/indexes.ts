@@ -4,6 +4,7 @@ import type { DatabaseTransaction } from '../engine.ts';
 /** Indexes that an import does not read. Their tables are empty if there are no spaces. */
 const DROPPED_INDEXES = [
   'appreciations_by_author',
+  'appreciations_by_message',
   'appreciations_by_user',
   'messages_by_author',
   'current_participations_by_user',

@@ -21,6 +21,9 @@ CREATE TABLE appreciations (
 
 CREATE INDEX appreciations_by_author ON appreciations (author_pk);
 
+CREATE INDEX appreciations_by_message
+  ON appreciations (message_pk, created_at, user_pk);
+
 CREATE INDEX appreciations_by_user ON appreciations (user_pk);
 
 CREATE TABLE dictionary (

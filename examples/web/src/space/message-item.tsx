@@ -16,6 +16,7 @@ import { LinkedText } from '../ui/linked-text.tsx';
 import { showConfirmation } from '../ui/notice.tsx';
 import { formatTime, quote } from '../words.ts';
 import { Appreciation } from './appreciation.tsx';
+import { Appreciations } from './appreciations.tsx';
 import { ReportButton } from './report-button.tsx';
 
 interface MessageItemProps {
@@ -88,6 +89,7 @@ function Actions({ message, space, className }: ActionsProps) {
       >
         <Icon name="link" />
       </a>
+      {ownId && message.appreciation_count > 0 && <Appreciations message={message} />}
       {ownId && ownId !== author.user_id && (
         <ReportButton
           label={<Icon name="flag" />}
