@@ -117,7 +117,9 @@ function findObstacle(
     return 'only the operator can suspend an account, close registration or require verified addresses';
   }
   if (status === '500' || status === '503') return 'a request cannot make a working server fail';
-  if (id === 'sendMessage 409') return 'the check sends no requests at the same time';
+  if (id === 'sendMessage 409' || id === 'editMessage 409') {
+    return 'the check sends no requests at the same time';
+  }
   if (EXCEEDS_QUOTA.includes(id)) return 'using up this quota takes too many requests';
   if (status === '429' && isLimitShared(response)) {
     return 'reaching this limit would block other users at the same IP address';

@@ -132,6 +132,7 @@ const furtherValues: Record<string, { valid?: string[]; invalid?: string[] }> = 
 /** Fields whose valid values the scenarios of their operation try, because the value must be correct. */
 const SPECIFIC = [
   'message_id',
+  'reply_to',
   'space_id',
   'currentPassword',
   'password',
