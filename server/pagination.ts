@@ -29,3 +29,16 @@ export function pageOf<T>(items: T[], limit: number, positionOf: (item: T) => Po
     next: last === undefined ? null : positionOf(last),
   };
 }
+
+/** Yields the pages of a list, each read once the previous one has been used. */
+export async function* readPages<T>(
+  readPage: (request: PageRequest) => Promise<Page<T>>,
+  limit: number,
+): AsyncGenerator<T[], void> {
+  let position: Position | undefined;
+  do {
+    const page: Page<T> = await readPage({ limit, position });
+    yield page.items;
+    position = page.next ?? undefined;
+  } while (position);
+}

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SessionSummary } from '../../generated/types.gen.ts';
+import { findAccount } from '../accounts/account.ts';
 import { createToken, hashToken } from '../accounts/tokens.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
@@ -167,10 +168,13 @@ export const findSessions = prepareForSet({ pk: 'bigint' }, (db, rows) =>
   db.selectFrom('sessions').select('pk').where('pk', 'in', columnOf(rows, 'pk')),
 );
 
-/** Returns a page of the caller's sessions that have not expired, the newest first. */
+/**
+ * Returns a page of a user's sessions that have not expired, the newest first.
+ * @param caller `sessionPk` is null for the operator
+ */
 export async function listSessions(
   { db }: Engine,
-  { userPk, sessionPk }: Caller,
+  { userPk, sessionPk }: { userPk: number; sessionPk: number | null },
   lifetimes: SessionLifetimes,
   request: PageRequest,
 ): Promise<Page<SessionSummary>> {
@@ -219,6 +223,37 @@ export async function endAllSessions(engine: Engine, caller: Caller): Promise<vo
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await trx.deleteFrom('sessions').where('user_pk', '=', caller.userPk).execute();
+  });
+}
+
+/**
+ * Ends sessions of an account; all of them if no ids are given. For the operator.
+ * @param account an email address or a user id
+ * @returns the number of sessions that have ended; undefined if the account does not exist
+ * @throws DomainError `session_not_found`, after which none has ended
+ */
+export async function endSessionsOf(
+  engine: Engine,
+  account: string,
+  sessionIds: readonly string[],
+): Promise<number | undefined> {
+  return transact(engine, async (trx) => {
+    const userPk = await findAccount(trx, account);
+    if (userPk === undefined) return undefined;
+    const ended = await trx
+      .deleteFrom('sessions')
+      .where('user_pk', '=', userPk)
+      .$if(sessionIds.length > 0, (query) => query.where('session_id', 'in', sessionIds))
+      .returning('session_id')
+      .execute();
+    const missing = sessionIds.find((id) => !ended.some(({ session_id }) => session_id === id));
+    if (missing !== undefined) {
+      throw new DomainError(
+        'session_not_found',
+        `The account has no session with the id ${missing}. No session has ended.`,
+      );
+    }
+    return ended.length;
   });
 }
 

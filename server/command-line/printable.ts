@@ -5,3 +5,8 @@ export function printable(text: string): string {
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
 }
+
+/** Returns a text in quotes and in one line, so that its end is visible. */
+export function quoted(text: string): string {
+  return printable(JSON.stringify(text));
+}

@@ -2,6 +2,7 @@ import { deleteSuspendedAccount } from '../account-lifecycle/deletion.ts';
 import { setEmail } from '../account-lifecycle/email-change.ts';
 import { restoreAccount, suspendAccount } from '../account-lifecycle/suspension.ts';
 import { verifyAccount } from '../account-lifecycle/verification.ts';
+import { endSessionsOf } from '../auth/sessions.ts';
 import { removeDiscardedAvatarsNow } from '../command-line/avatar-removal.ts';
 import type { Command } from '../command-line/command.ts';
 import { commandLine } from '../command-line/help.ts';
@@ -21,6 +22,15 @@ function onAccount(
 ): Command {
   return onItem(change, missingAccount, done);
 }
+
+export const endSessions = onDatabase(
+  async (engine, { positionals: [account = '', ...sessionIds], flags }, { console }) => {
+    const ended = await endSessionsOf(engine, account, sessionIds);
+    if (ended === undefined) throw new OperatorError(missingAccount(account));
+    const json = JSON.stringify({ ended_sessions: ended });
+    console.log(flags.includes('json') ? json : `Sessions ended: ${ended}.`);
+  },
+);
 
 export const verify = onAccount(verifyAccount, (account) => `The account ${account} is verified.`);
 

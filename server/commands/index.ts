@@ -2,6 +2,8 @@ import type { CommandEntry } from '../command-line/command.ts';
 import { isPackaged } from '../command-line/help.ts';
 import { EX_CONFIG, EX_TEMPFAIL } from '../process/exit-codes.js';
 
+const JSON_FLAG = 'Writes one JSON object per line.';
+
 /** All commands of the program `space-service`. In the repository, each is also an npm script. */
 export const commands = {
   start: {
@@ -74,6 +76,24 @@ export const commands = {
       'It works while the server runs. It also empties a damaged search index, so that the server rebuilds it. Exit code 1: other tables are damaged.',
     load: async () => (await import('./check-database.ts')).checkDatabase,
   },
+  accounts: {
+    positionals: '[ADDRESS|USER_ID|USERNAME]',
+    flags: {
+      suspended: 'Lists only suspended accounts.',
+      unverified: 'Lists only accounts that are not verified.',
+      json: JSON_FLAG,
+    },
+    summary: 'Lists accounts, or shows one with its sessions, spaces and reports.',
+    details:
+      'If no account has this address, id or username, it lists those whose usernames begin with it.',
+    load: async () => (await import('./account-list.ts')).listAccounts,
+  },
+  'end-sessions': {
+    positionals: 'ADDRESS|USER_ID [SESSION_ID…]',
+    flags: { json: JSON_FLAG },
+    summary: 'Ends the sessions of an account, or only those with these ids.',
+    load: async () => (await import('./accounts.ts')).endSessions,
+  },
   'set-password': {
     positionals: 'ADDRESS|USER_ID',
     summary: 'Sets the password of an account.',
@@ -104,7 +124,10 @@ export const commands = {
   },
   reports: {
     positionals: '[REPORT_ID…]',
-    flags: { close: 'Closes the reports with these ids instead. Ids are accepted only with it.' },
+    flags: {
+      close: 'Closes the reports with these ids instead. Ids are accepted only with it.',
+      json: JSON_FLAG,
+    },
     summary: 'Lists the open reports of users, the newest first.',
     load: async () => (await import('./reports.ts')).listOrCloseReports,
   },

@@ -1,10 +1,10 @@
 import { UsageError } from '../command-line/arguments.ts';
 import type { Command, Terminal } from '../command-line/command.ts';
 import { onDatabase } from '../command-line/on-database.ts';
-import { printable } from '../command-line/printable.ts';
+import { quoted } from '../command-line/printable.ts';
 import type { Engine } from '../database/engine.ts';
 import { OperatorError } from '../errors.ts';
-import type { Position } from '../pagination.ts';
+import { readPages } from '../pagination.ts';
 import { closeReports, listReports, type Report } from '../reports/reports.ts';
 
 /** Number of reports read at once. */
@@ -18,7 +18,9 @@ export const listOrCloseReports: Command = async (given, terminal) => {
     throw new UsageError(hasIds ? 'To close reports, add --close.' : 'REPORT_ID is missing.');
   }
   const work = (engine: Engine) =>
-    hasIds ? close(engine, reportIds, terminal) : print(engine, terminal);
+    hasIds
+      ? close(engine, reportIds, terminal)
+      : print(engine, given.flags.includes('json'), terminal);
   return onDatabase(work)(given, terminal);
 };
 
@@ -36,35 +38,29 @@ async function close(
   console.log(`Reports closed: ${reportIds.length}.`);
 }
 
-async function print(engine: Engine, { console }: Terminal): Promise<void> {
+async function print(engine: Engine, asJson: boolean, { console }: Terminal): Promise<void> {
   let count = 0;
-  let position: Position | undefined;
-  do {
-    const page = await listReports(engine, { limit: BATCH_SIZE, position });
-    for (const report of page.items) console.log(describe(report));
-    count += page.items.length;
-    position = page.next ?? undefined;
-  } while (position);
+  for await (const reports of readPages((request) => listReports(engine, request), BATCH_SIZE)) {
+    for (const report of reports)
+      console.log(asJson ? JSON.stringify(report) : describeReport(report));
+    count += reports.length;
+  }
   console.error(`Open reports: ${count}.`);
 }
 
 /** Returns a report as text, with the ids that the other commands take. */
-function describe(report: Report): string {
+export function describeReport(report: Report): string {
   const lines = [
     `report       ${report.report_id}  ${report.created_at}`,
-    `reason       ${quote(report.reason)}`,
+    `reason       ${quoted(report.reason)}`,
   ];
   if (report.message_id !== null) {
-    lines.push(`message      ${report.message_id}  ${quote(report.text ?? '')}`);
+    lines.push(`message      ${report.message_id}  ${quoted(report.text ?? '')}`);
   }
   lines.push(
-    `space        ${report.space_id}  ${quote(report.title)}`,
+    `space        ${report.space_id}  ${quoted(report.title)}`,
     `user         ${report.author_id}  ${report.author_username}`,
     `reported by  ${report.reporter_id}  ${report.reporter_username}\n`,
   );
   return lines.join('\n');
-}
-
-function quote(text: string): string {
-  return printable(JSON.stringify(text));
 }

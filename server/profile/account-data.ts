@@ -12,7 +12,7 @@ import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveReport, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
-import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
+import { type Page, type PageRequest, pageOf, readPages } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { describeSpaces } from '../spaces/describe-spaces.ts';
 import { nextTurn } from '../system/event-loop.ts';
@@ -36,13 +36,18 @@ export async function readAccountData(
 ): Promise<AsyncGenerator<string>> {
   const { engine } = resources;
   const account = await readProfile(resources, caller);
+  const pagesOf = <T>(read: (request: PageRequest) => Promise<Page<T>>) =>
+    readPages(async (request) => {
+      await nextTurn();
+      return read(request);
+    }, BATCH_SIZE);
   const lists: Lists = {
-    sessions: readPages((request) => listSessions(engine, caller, lifetimes, request)),
-    spaces: readPages((request) => listOwnSpaces(resources, caller, request)),
-    participations: readPages((request) => listAllParticipations(engine, caller, request)),
-    messages: readPages((request) => listOwnMessages(engine, caller, request)),
-    appreciations: readPages((request) => listOwnAppreciations(engine, caller, request)),
-    reports: readPages((request) => listOwnReports(engine, caller, request)),
+    sessions: pagesOf((request) => listSessions(engine, caller, lifetimes, request)),
+    spaces: pagesOf((request) => listOwnSpaces(resources, caller, request)),
+    participations: pagesOf((request) => listAllParticipations(engine, caller, request)),
+    messages: pagesOf((request) => listOwnMessages(engine, caller, request)),
+    appreciations: pagesOf((request) => listOwnAppreciations(engine, caller, request)),
+    reports: pagesOf((request) => listOwnReports(engine, caller, request)),
   };
   return (async function* () {
     yield `{"account":${JSON.stringify(account)}`;
@@ -66,18 +71,6 @@ export async function readAccountData(
 type Lists = {
   [Name in Exclude<keyof AccountData, 'account'>]: AsyncIterable<AccountData[Name]>;
 };
-
-async function* readPages<T>(
-  readPage: (request: PageRequest) => Promise<Page<T>>,
-): AsyncIterable<T[]> {
-  let position: Position | undefined;
-  do {
-    await nextTurn();
-    const page: Page<T> = await readPage({ limit: BATCH_SIZE, position });
-    yield page.items;
-    position = page.next ?? undefined;
-  } while (position);
-}
 
 async function listOwnSpaces(
   { engine, avatars }: AvatarResources,

@@ -105,8 +105,15 @@ export interface Report {
   author_username: string;
 }
 
-/** Returns a page of the open reports, the newest first. For the operator. */
-export async function listReports(engine: Engine, request: PageRequest): Promise<Page<Report>> {
+/**
+ * Returns a page of the open reports, the newest first. For the operator.
+ * @param ofUser omits reports that this user neither sent nor is the `author` of
+ */
+export async function listReports(
+  engine: Engine,
+  request: PageRequest,
+  ofUser?: number,
+): Promise<Page<Report>> {
   const query = engine.db
     .selectFrom('reports')
     .innerJoin('users as reporters', 'reporters.pk', 'reports.reporter_pk')
@@ -135,7 +142,12 @@ export async function listReports(engine: Engine, request: PageRequest): Promise
       'authors.user_id as author_id',
       'authors.username as author_username',
     ])
-    .where(isLiveReport);
+    .where(isLiveReport)
+    .$if(ofUser !== undefined, (reports) =>
+      reports.where(({ or, eb }) =>
+        or([eb('authors.pk', '=', ofUser as number), eb('reporters.pk', '=', ofUser as number)]),
+      ),
+    );
   const { items, next } = await readPage(query, ['reports.pk'], 'desc', request);
   return { items: items.map(({ pk: _, ...report }) => report), next };
 }

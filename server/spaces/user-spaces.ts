@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
 import type { SearchResult } from '../../generated/types.gen.ts';
+import type { Engine } from '../database/engine.ts';
+import { isLiveSpace } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
@@ -27,4 +29,28 @@ export async function listUserSpaces(
     return readPage(query, ['public_spaces.space_pk'], 'desc', request);
   });
   return { ...page, items: page.items.map(({ result }) => JSON.parse(result) as SearchResult) };
+}
+
+/** A space as the operator sees it. */
+export interface CreatedSpace {
+  space_id: string;
+  title: string;
+  visibility: 'public' | 'private';
+  participant_count: number;
+  created_at: string;
+}
+
+/** Returns a page of all spaces that a user created, the newest first. For the operator. */
+export async function listCreatedSpaces(
+  { db }: Engine,
+  userPk: number,
+  request: PageRequest,
+): Promise<Page<CreatedSpace>> {
+  const query = db
+    .selectFrom('spaces')
+    .select(['pk', 'space_id', 'title', 'visibility', 'participant_count', 'created_at'])
+    .where('creator_pk', '=', userPk)
+    .where(isLiveSpace('pk'));
+  const { items, next } = await readPage(query, ['pk'], 'desc', request);
+  return { items: items.map(({ pk: _, ...space }) => space), next };
 }
