@@ -216,8 +216,6 @@ async function eraseMessageRows(
   message: Pick<FoundMessage, 'pk' | 'spacePk' | 'messageId'>,
 ): Promise<void> {
   await recordDeletions(engine, trx, [message]);
-  await trx.deleteFrom('reports').where('message_pk', '=', message.pk).execute();
-  await trx.deleteFrom('appreciations').where('message_pk', '=', message.pk).execute();
   await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
 }
 

@@ -139,8 +139,14 @@ export const following: Scenario[] = [
       const { space_id } = space;
       await grace.call('appreciateMessage', { message_id: messages[0]?.message_id });
       const page = await ada.call('listMessages', { space_id, limit: 1 });
-      equal([page.changed_items, page.deleted_message_ids], [[], []], 'Changes without after');
+      equal(
+        [page.changed_items, page.deleted_message_ids, page.is_complete],
+        [[], [], true],
+        'Changes and is_complete without after',
+      );
       const after = page.newer_cursor;
+      const next = await ada.call('listMessages', { space_id, after });
+      equal([next.items, next.changed_items], [[], []], 'What has happened since the first page');
       const cursor = page.next_cursor;
       const refuse = (inputs: object, codes: string | string[]) =>
         ada.refused('listMessages', { space_id, ...inputs }, codes);
@@ -256,10 +262,9 @@ export const following: Scenario[] = [
     operation: 'listParticipations',
     sentence: 'a follower of the list has the list of a fresh read, however small the pages are',
     rule: '`left_space_ids` has spaces that are no longer in the list',
-    async run({ user, newcomer }) {
-      const ada = await user();
-      // Nobody else changes the list of a new account.
-      const grace = await newcomer();
+    async run({ newcomer, word }) {
+      // Nobody else changes the names and lists of new accounts.
+      const [ada, grace] = [await newcomer(), await newcomer()];
       const [first, second, third] = [
         await createSpace(ada),
         await createSpace(ada, { visibility: 'private' }),
@@ -292,9 +297,10 @@ export const following: Scenario[] = [
         equal(sorted([...known.values()]), sorted(items), `The list of a follower ${what}`);
       };
       await expectFresh('before any change');
-      const { message_id } = await send(ada, first);
-      await send(ada, second);
+      // Not in the order of the spaces.
       await join(third, grace);
+      await send(ada, second);
+      const { message_id } = await send(ada, first);
       await expectFresh('after messages and a new participation', { limit: 1 });
       const { space_id } = first;
       await grace.call('markRead', { space_id, message_id });
@@ -302,6 +308,8 @@ export const following: Scenario[] = [
       await ada.call('updateSpace', { space_id: third.space_id, title: 'Another title' });
       await ada.call('deleteMessage', { message_id });
       await expectFresh('after another title and a deleted message');
+      await ada.call('changeUsername', { username: word() });
+      await expectFresh('after another name of a creator');
       await ada.call('removeParticipant', { space_id: second.space_id, user_id: grace.id });
       await grace.call('leaveSpace', { space_id: third.space_id });
       await ada.call('deleteSpace', { space_id });
@@ -347,7 +355,8 @@ export const following: Scenario[] = [
           'unauthenticated',
         ),
       );
-      await pause(250);
+      // Longer than a server may wait before its first check.
+      await pause(1_300);
       await second.call('logout');
       const [, endSeconds] = await ended;
       require(endSeconds < 8, `The waiting request ended only after ${endSeconds.toFixed(0)} s`);

@@ -301,7 +301,12 @@ export const messages: Scenario[] = [
       await expectCount(1, [grace]);
       await stranger.call('appreciateMessage', appreciate);
       await expectCount(2, [grace, stranger]);
+      const other = await send(ada, space);
+      await grace.call('appreciateMessage', { message_id: other.message_id });
       const withdrawn = await grace.call('withdrawAppreciation', appreciate);
+      const kept = await grace.call('getMessage', { message_id: other.message_id });
+      equal(kept.is_appreciated, true, 'is_appreciated of another message');
+      await ada.call('deleteMessage', { message_id: other.message_id });
       equal(
         [withdrawn.appreciation_count, withdrawn.is_appreciated],
         [1, false],

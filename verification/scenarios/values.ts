@@ -103,7 +103,7 @@ const furtherValues: Record<string, { valid?: string[]; invalid?: string[] }> = 
     invalid: ['a\u202eb', '   ', 'a\u0007b', 'two\nlines', 'nul\0'],
     valid: ['🙂'.repeat(120)],
   },
-  description: { invalid: ['a\u0007b', 'tab\tinside'], valid: ['', '🙂'.repeat(500)] },
+  description: { invalid: ['a\u202eb', 'a\u0007b', 'tab\tinside'], valid: ['', '🙂'.repeat(500)] },
   text: {
     invalid: ['   ', '\n', 'a\u0007b', 'nul\0'],
     valid: ['\ttabs\nand lines', '🙂'.repeat(2_000)],
