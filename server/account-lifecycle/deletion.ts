@@ -100,10 +100,15 @@ async function endParticipations(
   userPk: number,
 ): Promise<void> {
   const changed_in = await engine.transactionNumber(trx);
+  const current = sql`SELECT space_pk FROM participations
+    WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;
   // Of all spaces that the user has joined, because each can have a message of the user as the last one.
   const spaces = await trx
     .updateTable('spaces')
-    .set({ changed_in })
+    .set({
+      participant_count: sql`participant_count - CASE WHEN pk IN (${current}) THEN 1 ELSE 0 END`,
+      changed_in,
+    })
     .where('pk', 'in', (from) =>
       from.selectFrom('participations').select('space_pk').where('user_pk', '=', userPk),
     )
@@ -111,11 +116,6 @@ async function endParticipations(
     .returning('space_id')
     .execute();
   for (const { space_id } of spaces) announceAfterCommit(engine, spaceSubject(space_id));
-  const current = sql`SELECT space_pk FROM participations
-    WHERE user_pk = ${userPk} AND left_at IS NULL AND ${isLiveSpace('space_pk')}`;
-  await sql`UPDATE spaces SET participant_count = participant_count - 1 WHERE pk IN (${current})`.execute(
-    trx,
-  );
   await writerOf(engine).moveSpacesLater(trx, current);
   await trx.deleteFrom('participations').where('user_pk', '=', userPk).execute();
 }

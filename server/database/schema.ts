@@ -136,7 +136,10 @@ export interface Participations {
   removed_at: string | null;
   /** The `created_at` of the latest message that the user has marked as read. Null for `joined_at`. */
   read_until: string | null;
+  /** Not in an index, so that marking messages as read can update the row in place on PostgreSQL (HOT). */
   changed_in: number | null;
+  /** The transaction that set `left_at`. Null for imported rows. */
+  left_in: Generated<number | null>;
 }
 
 interface Tags {

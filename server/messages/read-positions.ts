@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Participation } from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
@@ -6,6 +5,7 @@ import { isLiveMessage } from '../database/erased-rows.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
+import { readUntil } from '../spaces/activity.ts';
 import { describeParticipation } from '../spaces/participations.ts';
 import { findSpace } from '../spaces/space-access.ts';
 import { listSubject } from '../spaces/subjects.ts';
@@ -34,24 +34,19 @@ export async function markRead(
     }
     const message = await trx
       .selectFrom('messages')
-      .select('created_at')
+      .innerJoin('participations', 'participations.space_pk', 'messages.space_pk')
+      .select(['messages.created_at', readUntil.as('read_until')])
       .where('message_id', '=', messageId)
-      .where('space_pk', '=', space.pk)
+      .where('messages.space_pk', '=', space.pk)
+      .where('user_pk', '=', caller.userPk)
       .where(isLiveMessage)
       .executeTakeFirst();
     if (!message) throw messageNotFound();
-    const { numUpdatedRows } = await trx
-      .updateTable('participations')
-      .set({ read_until: message.created_at })
-      .where('space_pk', '=', space.pk)
-      .where('user_pk', '=', caller.userPk)
-      .where(sql<boolean>`coalesce(read_until, joined_at) < ${message.created_at}`)
-      .executeTakeFirst();
-    if (numUpdatedRows) {
+    if (message.created_at > message.read_until) {
       const changed_in = await engine.transactionNumber(trx);
       await trx
         .updateTable('participations')
-        .set({ changed_in })
+        .set({ read_until: message.created_at, changed_in })
         .where('space_pk', '=', space.pk)
         .where('user_pk', '=', caller.userPk)
         .execute();

@@ -22,7 +22,8 @@ export type Activity = Pick<
   'read_until' | 'last_message_at' | 'last_message' | 'unread_count'
 >;
 
-const readUntil = sql`coalesce(participations.read_until, participations.joined_at)`;
+/** SQL for the time up to which the user of a row of `participations` has read. */
+export const readUntil = sql<string>`coalesce(participations.read_until, participations.joined_at)`;
 
 /** SQL for the latest messages in the space of a row of `participations`. The covering index has all of these columns. */
 function latestMessages(earliest: RawBuilder<unknown> = sql`''`): RawBuilder<unknown> {

@@ -11,7 +11,7 @@ const ROWS_PER_STATEMENT = 500;
  * of the deletion, unless the user had left before it.
  */
 const lostIn = sql<number | null>`
-  CASE WHEN participations.left_at IS NULL THEN erased_spaces.changed_in ELSE participations.changed_in END`;
+  CASE WHEN participations.left_at IS NULL THEN erased_spaces.changed_in ELSE participations.left_in END`;
 
 /**
  * Keeps the ends of participations in deleted spaces, so that followers of lists who do not know them yet learn of them.

@@ -183,12 +183,11 @@ const findRows = prepare({ user_pk: 'bigint', min: 'bigint' }, (_, { user_pk, mi
     WHERE participation_in >= ${min} OR creator_in >= ${min} OR space_in >= ${min}
       OR message_in >= ${min} OR deletion_in >= ${min} OR author_in >= ${min}
     UNION ALL
-    SELECT participations.space_pk, ${spaceId}, participations.changed_in, ${nothingElse}
+    SELECT participations.space_pk, ${spaceId}, participations.left_in, ${nothingElse}
     FROM participations
     JOIN spaces ON spaces.pk = participations.space_pk
     LEFT JOIN erased_spaces ON erased_spaces.space_pk = participations.space_pk
-    WHERE participations.user_pk = ${user_pk} AND participations.changed_in >= ${min}
-      AND left_at IS NOT NULL
+    WHERE participations.user_pk = ${user_pk} AND participations.left_in >= ${min}
     UNION ALL
     SELECT space_pk, space_id, changed_in, ${nothingElse}
     FROM ended_participations

@@ -62,7 +62,7 @@ export async function joinSpace(
         .onConflict((conflict) =>
           conflict
             .columns(['space_pk', 'user_pk'])
-            .doUpdateSet({ joined_at, left_at: null, read_until: null, changed_in }),
+            .doUpdateSet({ joined_at, left_at: null, left_in: null, read_until: null, changed_in }),
         )
         .execute();
       const keys = { spacePk: space.pk, userPk: caller.userPk, changed_in };
@@ -113,7 +113,7 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
     const changed_in = await engine.transactionNumber(trx);
     await trx
       .updateTable('participations')
-      .set({ left_at: new Date().toISOString(), changed_in })
+      .set({ left_at: new Date().toISOString(), left_in: changed_in })
       .where('space_pk', '=', space.pk)
       .where('user_pk', '=', caller.userPk)
       .execute();

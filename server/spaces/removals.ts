@@ -54,7 +54,7 @@ export async function removeParticipant(
       return { user, removed_at };
     }
     const changed_in = await engine.transactionNumber(trx);
-    await update.set({ left_at: removed_at, removed_at, changed_in }).execute();
+    await update.set({ left_at: removed_at, left_in: changed_in, removed_at }).execute();
     await countParticipant(engine, trx, { spacePk: space.pk, userPk, delta: -1, changed_in });
     return { user, removed_at };
   });

@@ -131,13 +131,13 @@ CREATE TABLE messages (
 
 CREATE INDEX messages_by_author ON messages (author_pk, space_pk, word_count);
 
-CREATE INDEX messages_by_space ON messages (space_pk, created_at, message_id, author_pk);
+CREATE INDEX messages_by_space ON messages (space_pk, created_at, message_id, author_pk, changed_in);
 
 CREATE TABLE participations (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
-  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT, changed_in INTEGER,
+  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT, changed_in INTEGER, left_in INTEGER,
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
@@ -147,7 +147,7 @@ CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHE
 
 CREATE INDEX participations_by_user ON participations (user_pk, joined_at);
 
-CREATE INDEX past_participations_by_user ON participations (user_pk, changed_in) WHERE left_at IS NOT NULL;
+CREATE INDEX past_participations_by_user ON participations (user_pk, left_in) WHERE left_in IS NOT NULL;
 
 CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE removed_at IS NOT NULL;
 

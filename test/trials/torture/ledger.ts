@@ -200,6 +200,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'users.changed_in',
     'spaces.changed_in',
     'participations.changed_in',
+    'participations.left_in',
     'messages.changed_in',
     'spaces.invitation_code',
     'sessions.session_id',

@@ -12,12 +12,15 @@ const statements = [
   'CREATE INDEX users_by_change ON users (changed_in) WHERE changed_in IS NOT NULL',
   'ALTER TABLE spaces ADD COLUMN changed_in INTEGER',
   'ALTER TABLE messages ADD COLUMN changed_in INTEGER',
+  'DROP INDEX messages_by_space',
+  'CREATE INDEX messages_by_space ON messages (space_pk, created_at, message_id, author_pk, changed_in)',
   'ALTER TABLE participations ADD COLUMN changed_in INTEGER',
+  'ALTER TABLE participations ADD COLUMN left_in INTEGER',
   'ALTER TABLE message_changes ADD COLUMN changed_in INTEGER',
   'CREATE INDEX deletions_by_space ON message_changes (space_pk, changed_at) WHERE changed_in IS NOT NULL',
   // There can be many more past participations.
   'CREATE INDEX current_participations_by_user ON participations (user_pk, joined_at) WHERE left_at IS NULL',
-  'CREATE INDEX past_participations_by_user ON participations (user_pk, changed_in) WHERE left_at IS NOT NULL',
+  'CREATE INDEX past_participations_by_user ON participations (user_pk, left_in) WHERE left_in IS NOT NULL',
   'ALTER TABLE erased_spaces ADD COLUMN space_id TEXT',
   'ALTER TABLE erased_spaces ADD COLUMN changed_in INTEGER',
   `CREATE TABLE ended_participations (
