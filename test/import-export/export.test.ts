@@ -44,7 +44,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
   const derivedColumns: Record<string, string[]> = {
     users: ['pk', 'username_key', 'username_skeleton', 'email_key', 'changed_in'],
     spaces: ['pk', 'participant_count', 'version', 'changed_in'],
-    participations: ['changed_in'],
+    participations: ['changed_in', 'left_in'],
     messages: ['pk', 'word_count', 'changed_in'],
     appreciations: ['author_pk'],
   };
