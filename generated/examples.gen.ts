@@ -2972,7 +2972,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                   "tag_id": 12,
                   "tag_name": "sourdough"
                 }
-              ]
+              ],
+              "participation": {
+                "joined_at": "2026-03-04T08:02:30.000Z"
+              }
             },
             {
               "space_id": "0195d3c5-6d3e-7f21-b4a9-2c1d0e9f8a7b",
@@ -2998,7 +3001,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                   "tag_id": 31,
                   "tag_name": "ovens"
                 }
-              ]
+              ],
+              "participation": null
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
@@ -3037,7 +3041,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                   "tag_id": 44,
                   "tag_name": "rye"
                 }
-              ]
+              ],
+              "participation": null
             }
           ],
           "next_cursor": null,
@@ -3048,6 +3053,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem1,
       invalid_cursor: problem2,
+      unauthenticated: problem7,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4602,7 +4608,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                   "tag_id": 58,
                   "tag_name": "fermentation"
                 }
-              ]
+              ],
+              "participation": null
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
@@ -4640,7 +4647,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                   "tag_id": 12,
                   "tag_name": "sourdough"
                 }
-              ]
+              ],
+              "participation": {
+                "joined_at": "2026-03-04T08:02:30.000Z"
+              }
             }
           ],
           "next_cursor": null

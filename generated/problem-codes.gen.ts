@@ -303,6 +303,7 @@ export interface OperationProblemCodes {
   listSpaces:
     | 'invalid_request'
     | 'invalid_cursor'
+    | 'unauthenticated'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

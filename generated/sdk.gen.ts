@@ -405,11 +405,14 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
- * The response is the same for all callers, and a token is ignored. To show which spaces the caller participates
- * in, use `listParticipations`, or `getParticipation` for one space.
+ * With a token, `participation` says in which of the spaces the caller participates.
  *
  */
-export const listSpaces = <ThrowOnError extends boolean = false>(options?: Options<ListSpacesData, ThrowOnError>): RequestResult<ListSpacesResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListSpacesResponses, ApiError, ThrowOnError>({ url: '/api/spaces', ...options });
+export const listSpaces = <ThrowOnError extends boolean = false>(options?: Options<ListSpacesData, ThrowOnError>): RequestResult<ListSpacesResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListSpacesResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/spaces',
+    ...options
+});
 
 /**
  * Create a space

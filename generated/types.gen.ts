@@ -48,13 +48,45 @@ export type SearchResult = {
 };
 
 /**
+ * A space in a list of public spaces, like a SearchResult, and the caller's participation. Its `visibility` is always `public`.
+ */
+export type ListedSpace = {
+    /**
+     * Identifier of the space
+     */
+    space_id: string;
+    /**
+     * Display title
+     */
+    title: string;
+    /**
+     * Short description
+     */
+    description: string;
+    /**
+     * Who can find and read the space, see `Visibility`. Treat unknown values like `private`.
+     */
+    visibility: 'public' | 'private' | (string & {});
+    creator: UserSummary;
+    /**
+     * Number of participants currently in the space
+     */
+    participant_count: number;
+    /**
+     * Tags attached to the space, in the order and spelling set by its creator
+     */
+    tags: Array<Tag>;
+    participation: ParticipationSummary;
+};
+
+/**
  * A page of public spaces.
  */
 export type SpacePage = {
     /**
      * The items; any page can be empty
      */
-    items: Array<SearchResult>;
+    items: Array<ListedSpace>;
     /**
      * The parameter `cursor` of the next page; `null` on the last page
      */
@@ -75,7 +107,7 @@ export type UserSpacePage = {
     /**
      * The items; any page can be empty
      */
-    items: Array<SearchResult>;
+    items: Array<ListedSpace>;
     /**
      * The parameter `cursor` of the next page; `null` on the last page
      */
@@ -2408,6 +2440,10 @@ export type ListSpacesErrors = {
      * The request is malformed, or the cursor does not belong to this list.
      */
     400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */

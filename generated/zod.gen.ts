@@ -43,23 +43,6 @@ export const zSearchResult = z.object({
 });
 
 /**
- * A page of public spaces.
- */
-export const zSpacePage = z.object({
-    items: z.array(zSearchResult).max(100, 'must have at most 100 items'),
-    next_cursor: z.string().nullable(),
-    answered_query: z.string().nullable()
-});
-
-/**
- * A page of a user's public spaces.
- */
-export const zUserSpacePage = z.object({
-    items: z.array(zSearchResult).max(100, 'must have at most 100 items'),
-    next_cursor: z.string().nullable()
-});
-
-/**
  * A tag of public spaces.
  */
 export const zCountedTag = z.object({
@@ -118,6 +101,37 @@ export const zUser = z.object({
 export const zParticipationSummary = z.object({
     joined_at: z.iso.datetime()
 }).nullable();
+
+/**
+ * A space in a list of public spaces, like a SearchResult, and the caller's participation. Its `visibility` is always `public`.
+ */
+export const zListedSpace = z.object({
+    space_id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    visibility: z.string(),
+    creator: zUserSummary,
+    participant_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
+    tags: z.array(zTag).max(10, 'must have at most 10 items'),
+    participation: zParticipationSummary
+});
+
+/**
+ * A page of public spaces.
+ */
+export const zSpacePage = z.object({
+    items: z.array(zListedSpace).max(100, 'must have at most 100 items'),
+    next_cursor: z.string().nullable(),
+    answered_query: z.string().nullable()
+});
+
+/**
+ * A page of a user's public spaces.
+ */
+export const zUserSpacePage = z.object({
+    items: z.array(zListedSpace).max(100, 'must have at most 100 items'),
+    next_cursor: z.string().nullable()
+});
 
 /**
  * A discussion room.

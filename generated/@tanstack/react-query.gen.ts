@@ -696,8 +696,7 @@ export const listSpacesQueryKey = (options?: Options<ListSpacesData>) => createQ
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
- * The response is the same for all callers, and a token is ignored. To show which spaces the caller participates
- * in, use `listParticipations`, or `getParticipation` for one space.
+ * With a token, `participation` says in which of the spaces the caller participates.
  *
  */
 export const listSpacesOptions = (options?: Options<ListSpacesData>) => queryOptions<ListSpacesResponse, ApiError, ListSpacesResponse, ReturnType<typeof listSpacesQueryKey>>({
@@ -728,8 +727,7 @@ export const listSpacesInfiniteQueryKey = (options?: Options<ListSpacesData>): Q
  * steps, then newest first.
  * - `sort=newest` returns all public spaces, newest first.
  *
- * The response is the same for all callers, and a token is ignored. To show which spaces the caller participates
- * in, use `listParticipations`, or `getParticipation` for one space.
+ * With a token, `participation` says in which of the spaces the caller participates.
  *
  */
 export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => {

@@ -8,6 +8,7 @@ import { assertOneList } from '../search/list-choice.ts';
 import { listSpaces, searchByTag, searchByText } from '../search/search.ts';
 import type { SearchResponse } from '../search/search-state.ts';
 import { listTags } from '../search/tag-counts.ts';
+import { addParticipations } from '../spaces/listed-spaces.ts';
 
 export function searchHandlers(context: Context) {
   const search = async (
@@ -31,7 +32,8 @@ export function searchHandlers(context: Context) {
         if (tag !== undefined) return searchByTag(context, tag, pageRequest);
         return listSpaces(context, sort, pageRequest);
       });
-      return sendJson(reply, pageBody(page));
+      const items = await addParticipations(context.engine, request.caller, page);
+      return sendJson(reply, pageBody(items, page));
     },
 
     searchSpaces: async (request, reply) => {
@@ -66,16 +68,15 @@ function sendJson(reply: FastifyReply, body: Buffer) {
   return reply.type('application/json').code(200).send(body);
 }
 
-/** Returns the body of a page of search results, which are JSON already. */
-function pageBody({
-  body,
-  nextCursor,
-  answeredQuery,
-}: Pick<SearchResponse, 'body' | 'answeredQuery'> & { nextCursor: string | null }): Buffer {
+/** Returns the body of a page of spaces, which are JSON already. */
+function pageBody(
+  items: Buffer,
+  { nextCursor, answeredQuery }: { nextCursor: string | null; answeredQuery: string | null },
+): Buffer {
   const rest = { next_cursor: nextCursor, answered_query: answeredQuery };
   return Buffer.concat([
     Buffer.from('{"items":'),
-    body,
+    items,
     Buffer.from(`,${JSON.stringify(rest).slice(1)}`),
   ]);
 }

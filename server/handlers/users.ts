@@ -1,5 +1,6 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
+import { callerOf } from '../http/authentication.ts';
 import { readPageBody } from '../http/pages.ts';
 import { listUserSpaces } from '../spaces/user-spaces.ts';
 import { readUser } from '../users/user.ts';
@@ -14,7 +15,7 @@ export function usersHandlers(context: Context) {
     listUserSpaces: async (request, reply) => {
       const { user_id } = request.params;
       const page = await readPageBody(context, request, reply, (pageRequest) =>
-        listUserSpaces(context, user_id, pageRequest),
+        listUserSpaces(context, callerOf(request), user_id, pageRequest),
       );
       return reply.code(200).send(page);
     },

@@ -30,6 +30,40 @@ interface IndexedValues {
   tags: Tag[];
 }
 
+/** The place of a search result in the bytes of a JSON array. */
+export interface ResultPlace {
+  spaceId: string;
+  /** The offset of its closing brace, where fields can be added. */
+  end: number;
+}
+
+/** Returns a JSON array of search results, and their places. */
+export function joinResults(results: readonly SearchResultJson[]): {
+  body: Buffer;
+  places: ResultPlace[];
+} {
+  let length = 0;
+  const places = results.map((result) => {
+    // With the bracket or comma before it.
+    length += 1 + Buffer.byteLength(result);
+    return { spaceId: spaceIdOf(result), end: length - 1 };
+  });
+  return { body: toUnpooledBuffer(`[${results.join(',')}]`), places };
+}
+
+/** Ids need no JSON escaping. */
+function spaceIdOf(result: SearchResultJson): string {
+  const start = '{"space_id":"'.length;
+  return result.slice(start, result.indexOf('"', start));
+}
+
+/** Slices of Node.js' buffer pool would keep all 64 KiB of the pool in memory for as long as one of them is cached. */
+function toUnpooledBuffer(text: string): Buffer {
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  buffer.write(text);
+  return buffer;
+}
+
 /** Returns the stored parts of the search result of a space. */
 export function fragmentsOf(
   space: Omit<SearchResult, 'creator' | 'participant_count' | 'visibility'>,

@@ -4,6 +4,7 @@ import type { Position } from '../pagination.ts';
 import { endOfSlice } from '../system/event-loop.ts';
 import { runAs, SERVER } from '../system/senders.ts';
 import { type Dictionary, readDictionary } from './dictionary/dictionary.ts';
+import type { ResultPlace } from './results.ts';
 import { currentVersions, type SearchVersions } from './revision.ts';
 import { readIndex, type SearchView } from './view.ts';
 
@@ -16,12 +17,17 @@ const ENTRY_BYTES = 1_000;
 /** Approximate memory of a position per character of its JSON text. It consists of many short strings and arrays. */
 const BYTES_PER_POSITION_CHARACTER = 4;
 
+/** Approximate memory of a `ResultPlace`. */
+const PLACE_BYTES = 120;
+
 /** Larger responses are not cached, so that one cannot evict many others. */
 const MAX_CACHED_RESPONSE_BYTES = MAX_CACHE_BYTES / 16;
 
 export interface SearchResponse {
   /** JSON array of search results. */
   body: Buffer;
+  /** Of the search results, in their order. */
+  places: readonly ResultPlace[];
   /** Where the next page begins; null after the last page. */
   next: Position | null;
   /** See `TextPage.answeredQuery`. */
@@ -53,9 +59,9 @@ export function openSearchState(): SearchState {
 }
 
 /** Returns the approximate memory of a cached response in bytes. */
-function sizeOf({ body, next }: SearchResponse, key: string): number {
+function sizeOf({ body, places, next }: SearchResponse, key: string): number {
   const position = BYTES_PER_POSITION_CHARACTER * JSON.stringify(next).length;
-  return ENTRY_BYTES + key.length + body.length + position;
+  return ENTRY_BYTES + key.length + body.length + PLACE_BYTES * places.length + position;
 }
 
 /**

@@ -2,6 +2,7 @@ import type { PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { listAllSpaces, type SpaceOrder } from './all-spaces.ts';
 import type { Dictionary } from './dictionary/dictionary.ts';
+import { joinResults } from './results.ts';
 import { getCachedResponse, type SearchResponse, type SearchState } from './search-state.ts';
 import { searchTag } from './tag-search.ts';
 import { searchText, type TextPage, type TextQuery } from './text-search.ts';
@@ -62,14 +63,7 @@ function searchWithCache(
   return metrics.timeSearch(kind, () =>
     getCachedResponse(engine, state, key, async (view, dictionary) => {
       const { items, ...rest } = await search(view, dictionary);
-      return { body: toUnpooledBuffer(`[${items.join(',')}]`), ...rest };
+      return { ...joinResults(items), ...rest };
     }),
   );
-}
-
-/** Slices of Node.js' buffer pool would keep all 64 KiB of the pool in memory for as long as one of them is cached. */
-function toUnpooledBuffer(text: string): Buffer {
-  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-  buffer.write(text);
-  return buffer;
 }

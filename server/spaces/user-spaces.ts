@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { SearchResult } from '../../generated/types.gen.ts';
+import type { ListedSpace, SearchResult } from '../../generated/types.gen.ts';
+import type { Caller } from '../auth/sessions.ts';
 import type { Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
@@ -7,6 +8,7 @@ import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { resultJson } from '../search/results.ts';
 import { findUser } from '../users/user.ts';
+import { readParticipations } from './listed-spaces.ts';
 
 /**
  * Returns a page of the public spaces that a user created, newest first.
@@ -14,9 +16,10 @@ import { findUser } from '../users/user.ts';
  */
 export async function listUserSpaces(
   { engine, avatars }: AvatarResources,
+  caller: Caller,
   userId: string,
   request: PageRequest,
-): Promise<Page<SearchResult>> {
+): Promise<Page<ListedSpace>> {
   const { pk } = await findUser(engine.db, userId);
   await engine.searchIndex.update();
   const page = await engine.searchIndex.read((db) => {
@@ -28,7 +31,17 @@ export async function listUserSpaces(
       .where('public_spaces.creator_pk', '=', pk);
     return readPage(query, ['public_spaces.space_pk'], 'desc', request);
   });
-  return { ...page, items: page.items.map(({ result }) => JSON.parse(result) as SearchResult) };
+  const spaces = page.items.map(({ result }) => JSON.parse(result) as SearchResult);
+  const participations = await readParticipations(
+    engine.db,
+    caller,
+    spaces.map(({ space_id }) => space_id),
+  );
+  const items = spaces.map((space) => ({
+    ...space,
+    participation: participations.get(space.space_id) ?? null,
+  }));
+  return { ...page, items };
 }
 
 /** A space as the operator sees it. */

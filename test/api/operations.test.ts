@@ -164,7 +164,8 @@ describe('with a working database', () => {
   describe.each(operationsAcceptingToken)('$operationId', (operation) => {
     test('accepts a request without a token', async () => {
       // The ids in the examples do not exist.
-      expect((await send(operation, {})).response.status).toBe(404);
+      const expected = operation.operationId === 'listSpaces' ? 200 : 404;
+      expect((await send(operation, {})).response.status).toBe(expected);
     });
 
     test.each([

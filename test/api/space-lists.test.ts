@@ -1,6 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { ListSpacesData, SearchResult, Space } from '../../generated/types.gen.ts';
+import type {
+  ListedSpace,
+  ListSpacesData,
+  SearchResult,
+  Space,
+} from '../../generated/types.gen.ts';
 import type { TestUser } from '../support/client.ts';
 import { readPages } from '../support/pages.ts';
 import { getPage, searchPath, tagPath } from '../support/search-pages.ts';
@@ -26,16 +31,20 @@ const pathOf = (parameters: Parameters) =>
 const ids = (results: Pick<Space, 'space_id'>[]) => results.map(({ space_id }) => space_id);
 
 /** Reads all pages with `next_cursor`, like clients that see only bodies. */
-async function readAll(parameters: Parameters): Promise<SearchResult[][]> {
-  const pages: SearchResult[][] = [];
+async function readAll(parameters: Parameters, client = app.client()): Promise<ListedSpace[][]> {
+  const pages: ListedSpace[][] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const query = { ...parameters, cursor };
-    const { data } = await api.listSpaces({ client: app.client(), query, throwOnError: true });
+    const { data } = await api.listSpaces({ client, query, throwOnError: true });
     pages.push(data.items);
     cursor = data.next_cursor;
   }
   return pages;
 }
+
+/** Returns search results as `listSpaces` has them without a token. */
+const listed = (pages: SearchResult[][]): ListedSpace[][] =>
+  pages.map((page) => page.map((result) => ({ ...result, participation: null })));
 
 describe('listSpaces', () => {
   test.each(['tea', 'tea cake', '茶道', 'teehouse', 'nothing like it', ' '])(
@@ -43,7 +52,7 @@ describe('listSpaces', () => {
     async (q) => {
       for (const as_typed of [false, true]) {
         const pages = await readPages<SearchResult>(app, searchPath(q, 7, as_typed));
-        expect(await readAll({ q, limit: 7, as_typed })).toEqual(pages);
+        expect(await readAll({ q, limit: 7, as_typed })).toEqual(listed(pages));
       }
     },
   );
@@ -61,9 +70,49 @@ describe('listSpaces', () => {
     'returns the pages of searchSpacesByTag for tag=%s',
     async (tag) => {
       const pages = await readPages<SearchResult>(app, tagPath(tag, 7));
-      expect(await readAll({ tag, limit: 7 })).toEqual(pages);
+      expect(await readAll({ tag, limit: 7 })).toEqual(listed(pages));
     },
   );
+
+  test('says in which spaces the caller participates, in every list and on every page', async () => {
+    const [joined, left] = [
+      await createSpace(ann, { title: 'Mokka ☕', description: 'ÄÖÜ', tags: ['mokka'] }),
+      await createSpace(ann, { title: 'Mokka', tags: ['mokka'] }),
+    ];
+    const ben = await app.register();
+    await joinSpace(ben, left);
+    await leaveSpace(ben, left);
+    const { joined_at } = await joinSpace(ben, joined);
+    const orders = ['newest', 'popular'] as const;
+    const lists = [{ q: 'mokka' }, { tag: 'mokka' }, ...orders.map((sort) => ({ sort }))];
+    for (const parameters of lists) {
+      for (const limit of [1, 7, 100]) {
+        const found = async (client: typeof ben.client) =>
+          (await readAll({ ...parameters, limit }, client)).flat();
+        const anonymous = await found(app.client());
+        expect(ids(anonymous)).toEqual(expect.arrayContaining(ids([joined, left])));
+        expect(await found(ben.client)).toEqual(
+          anonymous.map((space) => ({
+            ...space,
+            participation: space.space_id === joined.space_id ? { joined_at } : null,
+          })),
+        );
+      }
+    }
+    for (const path of [joined, left]) {
+      await api.deleteSpace({ client: ann.client, path, throwOnError: true });
+    }
+  });
+
+  test('keeps pages with participations out of caches, and rejects an invalid token', async () => {
+    const path = pathOf({ sort: 'newest' });
+    const cacheControl = async (init?: RequestInit) =>
+      (await app.fetch(path, init)).headers.get('cache-control');
+    expect(await cacheControl({ headers: ann.headers })).toBe('no-store');
+    expect(await cacheControl()).toBeNull();
+    const headers = { authorization: 'Bearer sps_unknown' };
+    expect((await getPage(app, path, { headers })).status).toBe(401);
+  });
 
   test('returns no spaces for an empty tag', async () => {
     expect(await readAll({ tag: '' })).toEqual([[]]);

@@ -49,7 +49,7 @@ describe('listUserSpaces', () => {
   test('returns the items of listSpaces', async () => {
     const dan = await app.register();
     const { space_id } = await createSpace(dan, { title: 'Quotes "', tags: ['C#', 'quotes'] });
-    await joinSpace(ben, { space_id });
+    const { joined_at } = await joinSpace(ben, { space_id });
     const all = await api.listSpaces({
       client: ben.client,
       query: { tag: 'quotes' },
@@ -58,6 +58,8 @@ describe('listUserSpaces', () => {
     const path = { user_id: dan.userId };
     const { data } = await api.listUserSpaces({ client: ben.client, path, throwOnError: true });
     expect(data).toEqual({ items: all.data.items, next_cursor: null });
-    expect(data.items).toMatchObject([{ space_id, participant_count: 2 }]);
+    expect(data.items).toMatchObject([
+      { space_id, participant_count: 2, participation: { joined_at } },
+    ]);
   });
 });

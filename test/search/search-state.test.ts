@@ -31,6 +31,7 @@ test.each([
     const body = Buffer.allocUnsafeSlow(2);
     responses.set(`["text",{"query":"${i}"},20,null]`, {
       body,
+      places: [],
       next: nextOf(i),
       answeredQuery: null,
     });

@@ -20,9 +20,10 @@ export async function createSpace(
 export async function joinSpace(
   { client }: Pick<TestUser, 'client'>,
   { space_id, invitation_code }: Pick<Space, 'space_id'> & Partial<Pick<Space, 'invitation_code'>>,
-): Promise<void> {
+): Promise<Participation> {
   const body = invitation_code ? { invitation_code } : {};
-  await api.joinSpace({ client, path: { space_id }, body, throwOnError: true });
+  const path = { space_id };
+  return (await api.joinSpace({ client, path, body, throwOnError: true })).data;
 }
 
 export async function leaveSpace(

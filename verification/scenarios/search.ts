@@ -310,6 +310,30 @@ export const search: Scenario[] = [
   },
   {
     operation: 'listSpaces',
+    sentence: 'says in which spaces the caller participates, in each list',
+    rule: 'With a token, `participation` says in which of the spaces the caller participates.',
+    async run({ users, anonymous, word }) {
+      const [ada, ben] = (await users(2)) as [User, User];
+      const own = word();
+      const { space_id } = await createSpace(ada, { title: own, tags: [own] });
+      const { joined_at } = await ben.call('joinSpace', { space_id });
+      const participations = async (caller: Caller) => {
+        const lists = [{ q: own }, { tag: own }, { sort: 'newest', limit: 100 }];
+        const pages = [];
+        for (const inputs of lists) pages.push(await caller.call('listSpaces', inputs));
+        return pages.map(
+          ({ items }) => items.find((each) => each.space_id === space_id)?.participation,
+        );
+      };
+      const same = <T>(value: T) => [value, value, value];
+      equal(await participations(ben), same({ joined_at }), 'participation of a participant');
+      equal(await participations(anonymous), same(null), 'participation without a token');
+      await ben.call('leaveSpace', { space_id });
+      equal(await participations(ben), same(null), 'participation of a former participant');
+    },
+  },
+  {
+    operation: 'listSpaces',
     sentence: 'contains all public spaces, the newest or the popular ones first',
     rule: '- `sort=newest` returns all public spaces, newest first.',
     async run({ user, anonymous }) {
