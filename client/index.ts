@@ -8,7 +8,14 @@ export {
 } from '../generated/problem-codes.gen.ts';
 export { createClient, withApiErrors } from './api-errors.ts';
 export { ApiError, fieldErrors, SearchError, SessionChangedError } from './errors.ts';
-export { type FollowOptions, followMessages, type SpaceEvents } from './following.ts';
+export {
+  type FollowListOptions,
+  type FollowOptions,
+  followMessages,
+  followParticipations,
+  type ParticipationEvents,
+  type SpaceEvents,
+} from './following.ts';
 export type { AccessToken, ApiOptions } from './http.ts';
 export {
   createSpace,

@@ -1,13 +1,9 @@
 import {
-  type InfiniteData,
-  notifyManager,
-  onlineManager,
   type QueryClient,
   useMutation,
   useMutationState,
   useQueryClient,
 } from '@tanstack/react-query';
-import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import {
   appreciateMessageMutation,
   deleteMessageMutation,
@@ -15,28 +11,14 @@ import {
   withdrawAppreciationMutation,
 } from '../generated/@tanstack/react-query.gen.ts';
 import type { Client } from '../generated/client/index.ts';
-import { client as defaultClient } from '../generated/client.gen.ts';
-import type { Message, MessagePage, SendMessageData } from '../generated/types.gen.ts';
-import { ApiError, SessionChangedError, toApiError } from './errors.ts';
-import { type SpaceEvents, sleep } from './following.ts';
+import type { Message, SendMessageData } from '../generated/types.gen.ts';
+import { type ApiError, toApiError } from './errors.ts';
+import { messagesIn, type SpaceEvents } from './following.ts';
+import { type LiveOptions, useFollowing } from './following-hook.ts';
 import { newKey } from './keyed-writes.ts';
 import { dropMessage, listsOf, putMessage } from './message-cache.ts';
-import { retryDelay } from './retries.ts';
-import { forCurrentUser, sessionOf, useSessionStatus, useSessionValue } from './session-hooks.ts';
-import { followShared } from './shared-following.ts';
-
-/** Pause before the messages are loaded again, in case that the next cursor is not valid either. */
-const RELOAD_PAUSE_MS = 3_000;
-
-/** Number of repetitions after errors other than those of the connection, 429 and 503. */
-const MAX_RETRIES = 2;
-
-export interface LiveOptions {
-  /** True by default. While the session has expired, nothing is followed. */
-  enabled?: boolean | undefined;
-  /** By default, the exported `client`. */
-  client?: Client | undefined;
-}
+import { repeated } from './repeated-mutations.ts';
+import { forCurrentUser } from './session-hooks.ts';
 
 /**
  * Follows a space from its first page of messages on, which another hook loads: updates the cached lists of its messages
@@ -45,94 +27,15 @@ export interface LiveOptions {
  * tab sends none.
  * @returns the error that has ended it, such as 404 when the reader has lost access to the space; null before
  */
-export function useLiveMessages(
-  spaceId: string,
-  { enabled = true, client = defaultClient }: LiveOptions = {},
-): ApiError | null {
-  const queryClient = useQueryClient();
-  const [error, setError] = useState<ApiError | null>(null);
-  const [reloads, setReloads] = useState(0);
-  const isLoaded = useIsLoaded(spaceId);
-  const token = useSessionValue((session) => session.token());
-  const isEnabled = enabled && useSessionStatus() !== 'expired';
-  const position = useRef({ spaceId, cursor: '' });
-  useEffect(() => {
-    setError(null);
-    if (position.current.spaceId !== spaceId || !isLoaded)
-      position.current = { spaceId, cursor: '' };
-    position.current.cursor ||= cursorOf(queryClient, spaceId) ?? '';
-    if (position.current.cursor === '' || !isEnabled) return;
-    let controller = new AbortController();
-    const start = () => {
-      controller.abort();
-      controller = new AbortController();
-      const { signal } = controller;
-      const reload = async () => {
-        await sleep(RELOAD_PAUSE_MS, signal);
-        position.current = { spaceId, cursor: '' };
-        await queryClient.resetQueries(listsOf(spaceId));
-        // Otherwise, the effect has started again after a render without the first page.
-        if (!signal.aborted) setReloads((before) => before + 1);
-      };
-      followShared({
-        client,
-        spaceId,
-        signal,
-        position: position.current,
-        apply: (events) => applyEvents(queryClient, spaceId, events),
-      })
-        .catch((reason) => {
-          const failure = toApiError(undefined, reason);
-          const isOutdated =
-            reason instanceof MissingEventsError || failure.code === 'invalid_cursor';
-          if (isOutdated) return reload();
-          throw failure;
-        })
-        .catch((failure) => {
-          if (!signal.aborted) setError(failure);
-        });
-    };
-    start();
-    // At once, because a request of the lost connection may never end.
-    const unsubscribe = onlineManager.subscribe((isOnline) => isOnline && start());
-    return () => {
-      controller.abort();
-      unsubscribe();
-    };
-  }, [queryClient, client, spaceId, isLoaded, isEnabled, token, reloads]);
-  return error;
+export function useLiveMessages(spaceId: string, options: LiveOptions = {}): ApiError | null {
+  const feed = { ...messagesIn(spaceId), lists: listsOf(spaceId), apply: applyEvents };
+  return useFollowing(feed, options);
 }
 
-/** Returns whether the first page of the messages is in the cache. What a query shows can be that of another space. */
-function useIsLoaded(spaceId: string): boolean {
-  const queryClient = useQueryClient();
-  const subscribe = useCallback(
-    (listener: () => void) =>
-      queryClient.getQueryCache().subscribe(notifyManager.batchCalls(listener)),
-    [queryClient],
-  );
-  const isLoaded = () => cursorOf(queryClient, spaceId) !== undefined;
-  return useSyncExternalStore(subscribe, isLoaded, isLoaded);
-}
-
-/** Returns the position after the first page of the messages that is shown; undefined while it is loading. */
-function cursorOf(queryClient: QueryClient, spaceId: string): string | undefined {
-  const [list] = queryClient.getQueryCache().findAll({ ...listsOf(spaceId), type: 'active' });
-  const data = list?.state.data as InfiniteData<MessagePage> | undefined;
-  return data?.pages[0]?.newer_cursor;
-}
-
-/** Changes are missing, so the messages must be loaded again. */
-class MissingEventsError extends Error {}
-
-function applyEvents(queryClient: QueryClient, space_id: string, events: SpaceEvents): void {
-  if (!events.is_complete) throw new MissingEventsError();
-  for (const message of [...events.items, ...events.changed_items]) {
+function applyEvents(queryClient: QueryClient, events: SpaceEvents): void {
+  for (const message of [...events.items, ...events.changed_items])
     putMessage(queryClient, message);
-  }
-  for (const message_id of events.deleted_message_ids) {
-    dropMessage(queryClient, { space_id, message_id });
-  }
+  for (const message_id of events.deleted_message_ids) dropMessage(queryClient, { message_id });
 }
 
 export interface MessageOptions {
@@ -164,27 +67,14 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
   const { onError, client } = options;
   const queryClient = useQueryClient();
   const mutationKey = ['sendMessage', spaceId];
-  const { mutationFn, ...sending } = sendMessageMutation({ client });
   const mutations = queryClient.getMutationCache();
   const mutationOf = (variables: unknown) =>
     mutations.getAll().find(({ state }) => state.variables === variables);
   const { mutate } = useMutation({
-    ...sending,
-    mutationFn: async (variables, context) => {
-      // Only after the rejected request, so that people see why it waits.
-      if (mutationOf(variables)?.state.failureCount) await untilSignedIn(queryClient);
-      // A message that was waiting when another user has signed in is not in the cache any more.
-      if (!mutationOf(variables) || !mutationFn) throw new SessionChangedError();
-      return mutationFn(variables, context);
-    },
+    ...repeated(queryClient, sendMessageMutation({ client })),
     mutationKey,
     scope: { id: mutationKey.join() },
     gcTime: Number.POSITIVE_INFINITY,
-    // The first request is sent even if the browser believes to be offline. Repetitions wait until it is online.
-    networkMode: 'offlineFirst',
-    retry: (failures, error) =>
-      willBePossible(queryClient, error) || (isTemporary(error) && failures < MAX_RETRIES),
-    retryDelay,
     onMutate: () => forCurrentUser(queryClient),
     onSuccess: (message, variables, ifSameUser) => {
       ifSameUser(() => putMessage(queryClient, message));
@@ -245,37 +135,6 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
   }
 
   return { unsent, send, sendAgain, discard };
-}
-
-/** Returns whether a request can succeed as soon as there is a connection or a session, or the server has time. */
-function willBePossible(queryClient: QueryClient, error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  const session = sessionOf(queryClient);
-  // The user has signed in again since the request. Of another user, the message is no longer in the cache.
-  if (error.cause instanceof SessionChangedError) return session !== undefined;
-  if (error.code === 'unauthenticated') return session?.status() === 'expired';
-  const { status } = error;
-  return (
-    isTemporary(error) && (status === null || status < 300 || status === 429 || status === 503)
-  );
-}
-
-function isTemporary(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.isTemporary;
-}
-
-/** Waits while the session has expired. */
-function untilSignedIn(queryClient: QueryClient): Promise<void> {
-  const session = sessionOf(queryClient);
-  return new Promise((resolve) => {
-    const update = () => {
-      if (session?.status() === 'expired') return;
-      unsubscribe?.();
-      resolve();
-    };
-    const unsubscribe = session?.subscribe(update);
-    update();
-  });
 }
 
 /**

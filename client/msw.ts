@@ -56,7 +56,14 @@ export const handlers: HttpHandler[] = (Object.keys(examples) as Operation[]).ma
     const isLastPage = 'last' in examples[operation].successes && query.has('cursor');
     const { status, headers, body } = successOf(operation, isLastPage ? 'last' : undefined);
     const { Link, ...others } = headers;
-    return HttpResponse.json(body, { status, headers: isLastPage ? others : headers });
+    const after = query.get('after');
+    // Nothing happens after the examples.
+    const empty = { items: [], next_cursor: null, newer_cursor: after };
+    const isUnlinked = isLastPage || after !== null;
+    return HttpResponse.json(after === null ? body : { ...body, ...empty }, {
+      status,
+      headers: isUnlinked ? others : headers,
+    });
   }),
 );
 

@@ -6,7 +6,8 @@ import {
 } from '../generated/@tanstack/react-query.gen.ts';
 import type { Client } from '../generated/client/index.ts';
 import type { Message } from '../generated/types.gen.ts';
-import { changeCached } from './cache-changes.ts';
+import { putParticipation } from './participation-cache.ts';
+import { repeated } from './repeated-mutations.ts';
 import { forCurrentUser } from './session-hooks.ts';
 
 /** How long a message is shown until it counts as read. */
@@ -42,12 +43,12 @@ export function useReadPosition(
   }
 
   const { mutate } = useMutation({
-    ...markReadMutation({ client }),
+    ...repeated(queryClient, markReadMutation({ client })),
+    // Those of a space one after the other, so that the last response has the latest position.
+    scope: { id: `markRead ${spaceId}` },
     onMutate: () => forCurrentUser(queryClient),
-    onSuccess: (participation, { path }, ifSameUser) => {
-      const { queryKey } = optionsOf(path.space_id);
-      ifSameUser(() => changeCached(queryClient, { queryKey }, () => participation));
-    },
+    onSuccess: (participation, _variables, ifSameUser) =>
+      ifSameUser(() => putParticipation(queryClient, participation)),
   });
   const mark = useRef<(message: Message) => boolean>(() => false);
   mark.current = ({ space_id, message_id, created_at }) => {

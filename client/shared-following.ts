@@ -1,43 +1,45 @@
 import type { Client } from '../generated/client/index.ts';
 import {
   countEvents,
-  eventsOf,
-  followMessages,
+  type Feed,
+  follow,
+  type ListEvents,
   MAX_EVENTS,
-  readPage,
-  type SpaceEvents,
+  readEvents,
 } from './following.ts';
 
 /** Pause between updates, which bounds their rate even if a server does not wait. */
 const UPDATE_PAUSE_MS = 200;
 
-interface SharedFollowing {
-  spaceId: string;
+interface SharedFollowing<Events extends ListEvents> {
+  feed: Feed<Events>;
   client: Client;
   signal: AbortSignal;
   /** The `newer_cursor` of the last applied page. Each call of `apply` advances it. */
   position: { cursor: string };
-  apply(events: SpaceEvents): void;
+  apply(events: Events): void;
 }
 
 /** What the following tab sends to the others. */
-interface Broadcast {
+interface Broadcast<Events> {
   /** Changes when another tab begins to follow. */
   leader: number;
-  events: SpaceEvents;
+  events: Events;
 }
 
 /**
- * Follows a space until the signal aborts. Of all tabs of a browser with the same space and user, only one sends
+ * Follows a list until the signal aborts. Of all tabs of a browser with the same list and user, only one sends
  * requests, and tells the others: browsers open at most six connections to a server with HTTP/1.1. A hidden tab sends
  * none. Without `navigator.locks`, as on a site without HTTPS, each visible tab sends its own.
  *
- * @throws `ApiError` as `followMessages`
+ * @throws `ApiError` as `follow`
  * @throws the error that `apply` throws
  */
-export async function followShared(following: SharedFollowing): Promise<void> {
-  const { client, spaceId, signal, position, apply } = following;
-  const channel = await openChannel(client, spaceId);
+export async function followShared<Events extends ListEvents>(
+  following: SharedFollowing<Events>,
+): Promise<void> {
+  const { client, feed, signal, position, apply } = following;
+  const channel = await openChannel(client, feed.name);
   const failure = new AbortController();
   const fail = (reason: unknown) => failure.abort(reason);
   const stop = () => failure.abort(signal.reason);
@@ -52,16 +54,16 @@ export async function followShared(following: SharedFollowing): Promise<void> {
     return queue;
   };
   const catchUp = async () => {
-    let events: SpaceEvents;
+    let events: Events;
     do {
-      const query = { space_id: spaceId, after: position.cursor, limit: MAX_EVENTS };
-      events = eventsOf(await readPage(client, query, failure.signal));
+      const query = { after: position.cursor, limit: MAX_EVENTS };
+      events = await readEvents(feed, client, query, failure.signal);
       if (!events.is_complete || countEvents(events) > 0) apply(events);
       position.cursor = events.newer_cursor;
     } while (countEvents(events) >= MAX_EVENTS);
   };
   if (channel) {
-    channel.onmessage = ({ data: { leader, events } }: MessageEvent<Broadcast>) =>
+    channel.onmessage = ({ data: { leader, events } }: MessageEvent<Broadcast<Events>>) =>
       void enqueue(async () => {
         if (leader === knownLeader) apply(events);
         // A hidden tab catches up when it is shown.
@@ -76,13 +78,8 @@ export async function followShared(following: SharedFollowing): Promise<void> {
       const leader = Math.random();
       const { cursor: after } = position;
       try {
-        for await (const events of followMessages({
-          space_id: spaceId,
-          after,
-          signal: visible,
-          client,
-        })) {
-          channel?.postMessage({ leader, events } satisfies Broadcast);
+        for await (const events of follow(feed, { after, signal: visible, client })) {
+          channel?.postMessage({ leader, events } satisfies Broadcast<Events>);
           apply(events);
           position.cursor = events.newer_cursor;
           await new Promise((resolve) => setTimeout(resolve, UPDATE_PAUSE_MS));
@@ -120,12 +117,12 @@ export async function followShared(following: SharedFollowing): Promise<void> {
 }
 
 /** Returns null if the browser cannot share what a tab receives. */
-async function openChannel(client: Client, spaceId: string): Promise<BroadcastChannel | null> {
+async function openChannel(client: Client, name: string): Promise<BroadcastChannel | null> {
   if (typeof navigator !== 'object' || !navigator.locks) return null;
   const { baseUrl, auth } = client.getConfig();
   const token = typeof auth === 'function' ? await auth({ type: 'http', scheme: 'bearer' }) : auth;
-  // Other users see other messages, and whether they have appreciated them.
-  return new BroadcastChannel(`space-service ${baseUrl} ${spaceId} ${hash(String(token))}`);
+  // Other users see other lists, and whether they have appreciated a message.
+  return new BroadcastChannel(`space-service ${baseUrl} ${name} ${hash(String(token))}`);
 }
 
 /** Names of channels and locks are visible to scripts that cannot read the token. */

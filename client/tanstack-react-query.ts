@@ -8,18 +8,25 @@ import {
   QueryClient,
 } from '@tanstack/react-query';
 import type { OperationTypes } from '../generated/examples.gen.ts';
-import type { DeleteMessageData, Message, Session } from '../generated/types.gen.ts';
+import type {
+  DeleteMessageData,
+  LeaveSpaceData,
+  Message,
+  Participation,
+  Session,
+} from '../generated/types.gen.ts';
 import { ApiError } from './errors.ts';
 import { dropMessage, listsOf, putMessage, readKey } from './message-cache.ts';
+import { dropParticipation, followedList, putParticipation } from './participation-cache.ts';
 import { retryDelay } from './retries.ts';
 import type { SessionStore } from './session.ts';
 import { setSession } from './session-hooks.ts';
 
 export * from '../generated/@tanstack/react-query.gen.ts';
 export { type ConversationOptions, useConversation } from './conversation-hook.ts';
+export type { LiveOptions } from './following-hook.ts';
 export { dropMessage, putMessage } from './message-cache.ts';
 export {
-  type LiveOptions,
   type MessageOptions,
   type UnsentMessage,
   useAppreciation,
@@ -27,7 +34,11 @@ export {
   useMessageDeletion,
   useUnsentMessages,
 } from './message-hooks.ts';
-export { type ParticipationOptions, useParticipation } from './participation-hook.ts';
+export {
+  type ParticipationOptions,
+  useParticipation,
+  useParticipations,
+} from './participation-hooks.ts';
 export { type ReadingOptions, useReadPosition } from './reading-hook.ts';
 export { useSessionStatus, useUserId } from './session-hooks.ts';
 export { useSecondsToWait } from './waiting-hook.ts';
@@ -62,8 +73,8 @@ export interface QueryClientOptions {
  *
  * - It repeats queries after temporary errors. If `Retry-After` is longer than three seconds, the error is visible at
  *   once: `useSecondsToWait` counts down.
- * - After a mutation, it reloads stale queries in the background. In infinite lists of messages, it
- *   replaces the messages, because loading all their pages again takes many requests.
+ * - After a mutation, it reloads stale queries in the background. In infinite lists of messages, and in what
+ *   `useParticipations` follows, it replaces the items, because loading all their pages again takes many requests.
  * - It keeps the session, if there is one.
  */
 export function createQueryClient(options: QueryClientOptions = {}): QueryClient {
@@ -93,7 +104,7 @@ export function createQueryClient(options: QueryClientOptions = {}): QueryClient
         const operation = meta?.operation as Change | undefined;
         if (session && startsSession(operation)) session.start(data as Session);
         if (session && endsSession(operation)) session.end();
-        changeMessage(queryClient, operation, data, variables);
+        changeLists(queryClient, operation, data, variables);
         if (STALE_AFTER[operation as Change] !== 'all') void invalidateAfter(queryClient, { meta });
       },
       // The last callback, so that the application can store the new token before.
@@ -142,8 +153,8 @@ function connect(
   });
 }
 
-/** Applies what a mutation has returned to the infinite lists of messages. */
-function changeMessage(
+/** Applies what a mutation has changed to the lists that are not loaded again. */
+function changeLists(
   queryClient: QueryClient,
   operation: Change | undefined,
   data: unknown,
@@ -158,6 +169,13 @@ function changeMessage(
       break;
     case 'deleteMessage':
       dropMessage(queryClient, (variables as DeleteMessageData).path);
+      break;
+    case 'joinSpace':
+      putParticipation(queryClient, data as Participation);
+      break;
+    case 'leaveSpace':
+    case 'deleteSpace':
+      dropParticipation(queryClient, (variables as LeaveSpaceData).path.space_id);
       break;
   }
 }
@@ -228,7 +246,7 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
 
 /**
  * Invalidates the queries that a mutation makes stale, and resolves when the active ones are fetched again. Infinite lists
- * of messages are fetched again only when they are shown the next time.
+ * of messages are fetched again only when they are shown the next time, and what `useParticipations` follows is not.
  * @param mutation one with generated options, which have the name of its operation in `meta`
  */
 export async function invalidateAfter(
@@ -236,8 +254,9 @@ export async function invalidateAfter(
   { meta }: Pick<Mutation<unknown, Error, never>, 'meta'>,
 ): Promise<void> {
   const stale: readonly string[] | 'all' = STALE_AFTER[meta?.operation as Change] ?? [];
-  const isStale = ({ queryKey }: Query) =>
-    stale === 'all' || stale.includes(readKey(queryKey)._id ?? '');
+  const isStale = (query: Query) =>
+    stale === 'all' ||
+    (stale.includes(readKey(query.queryKey)._id ?? '') && !followedList.predicate?.(query));
   const { predicate: isList } = listsOf(undefined);
   await queryClient.invalidateQueries({ predicate: isStale, refetchType: 'none' });
   await queryClient.refetchQueries({

@@ -7,6 +7,7 @@ import {
   createConfig,
   getSpace,
   listMessages,
+  listParticipations,
   pages,
   searchSpaces,
   sendMessage,
@@ -107,6 +108,12 @@ test('every list has two pages with different items', async () => {
     ...ids(fixture('listMessages', 'last').items),
   ]);
   expect(new Set(found).size).toBe(4);
+});
+
+test('nothing changes in a list that is followed', async () => {
+  const query = { after: 'b8Rk' };
+  const { data } = await listParticipations({ client, query, throwOnError: true });
+  expect(data).toMatchObject({ items: [], left_space_ids: [], newer_cursor: 'b8Rk' });
 });
 
 test('fixture returns one of several examples', () => {

@@ -97,8 +97,9 @@ describe('the built package', () => {
     const files = entries.filter((file) => file.endsWith('.js'));
     const optionalPackages: Record<string, string[]> = {
       [join('client', 'conversation-hook.js')]: ['@tanstack/react-query', 'react'],
-      [join('client', 'message-hooks.js')]: ['@tanstack/react-query', 'react'],
-      [join('client', 'participation-hook.js')]: ['@tanstack/react-query'],
+      [join('client', 'following-hook.js')]: ['@tanstack/react-query', 'react'],
+      [join('client', 'message-hooks.js')]: ['@tanstack/react-query'],
+      [join('client', 'participation-hooks.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'reading-hook.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'session-hooks.js')]: ['@tanstack/react-query', 'react'],
       [join('client', 'waiting-hook.js')]: ['react'],

@@ -1,4 +1,4 @@
-import { QueryClient } from '@tanstack/react-query';
+import { onlineManager, QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createClient, createConfig, type Message } from '../../client/index.ts';
 import { fixture } from '../../client/msw.ts';
@@ -9,6 +9,8 @@ useDocument();
 
 /** The messages that requests have marked as read. */
 let marked: string[];
+/** Responds instead of the service to requests that mark messages. */
+let failures: (() => Promise<Response> | Response)[];
 /** Whether responses take five seconds. */
 let isSlow: boolean;
 let queryClient: QueryClient;
@@ -21,6 +23,8 @@ const client = createClient(
       const space_id = request.url.split('/')[5];
       const participation = { ...fixture('getParticipation'), read_until: timeAt(0) };
       if (request.method === 'PUT') {
+        const failure = failures.shift();
+        if (failure) return failure();
         const { message_id } = await request.json();
         marked.push(message_id);
         participation.read_until = timeAt(Number(message_id));
@@ -31,7 +35,7 @@ const client = createClient(
 );
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
-  marked = [];
+  [marked, failures] = [[], []];
   isSlow = false;
   setHidden(false);
   queryClient = new QueryClient();
@@ -145,4 +149,38 @@ test('another space has a read position of its own', async () => {
   hook.render({ spaceId: 'second', shown: messageAt(3, 'second') });
   await vi.advanceTimersByTimeAsync(1_600);
   expect(marked).toEqual(['1', '2', '3']);
+});
+
+test('a mark that has failed is repeated by itself, also after the reader has left', async () => {
+  failures = [
+    () => new Response('', { status: 503, headers: { 'Retry-After': '7' } }),
+    () => Promise.reject(new TypeError('The connection was lost.')),
+  ];
+  const hook = await open(messageAt(1));
+  await vi.advanceTimersByTimeAsync(1_600);
+  hook.unmount();
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(failures).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(marked).toEqual(['1']);
+  const { queryKey } = getParticipationOptions({ client, path: { space_id: 'first' } });
+  expect(queryClient.getQueryData(queryKey)?.read_until).toBe(timeAt(1));
+});
+
+test('what is read while the browser is offline is marked when it is online again', async () => {
+  await open(messageAt(1));
+  failures = [() => Promise.reject(new TypeError('There is no network.'))];
+  onlineManager.setOnline(false);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([failures, marked]).toEqual([[], []]);
+  onlineManager.setOnline(true);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(marked).toEqual(['1']);
+});
+
+test('a mark that is rejected for another reason is not repeated', async () => {
+  failures = [() => new Response('{}', { status: 404 })];
+  await open(messageAt(1));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([failures, marked]).toEqual([[], []]);
 });

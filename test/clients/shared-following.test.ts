@@ -1,4 +1,5 @@
 import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { messagesIn } from '../../client/following.ts';
 import {
   createClient,
   createConfig,
@@ -59,7 +60,7 @@ async function openTab(as = user): Promise<Tab> {
   const { data } = await listMessages({ client, query: { space_id }, throwOnError: true });
   for (const each of data.items) tab.messages.set(each.message_id, each);
   tab.ended = followShared({
-    spaceId: space_id,
+    feed: messagesIn(space_id),
     client,
     signal: tab.controller.signal,
     position: { cursor: data.newer_cursor },
@@ -113,7 +114,7 @@ test('a tab loads the events between its first page and those of the leader', as
   const { client } = user;
   const late = createClient({ ...client.getConfig(), auth: user.token });
   const ended = followShared({
-    spaceId: space.space_id,
+    feed: messagesIn(space.space_id),
     client: late,
     signal: controller.signal,
     position: { cursor: data.newer_cursor },

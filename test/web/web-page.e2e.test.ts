@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, Locator, Page, Route } from 'playwright-core';
+import type { Browser, Locator, Page, Request, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMock } from '../../mock/server.ts';
 import { componentSchema, findOperation, operations } from '../../server/contract.ts';
@@ -12,6 +12,7 @@ import { startApp, type TestApp } from '../support/app.ts';
 import type { HttpServer } from '../support/http-server.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { freePort } from '../support/ports.ts';
+import { createSpace as createSpaceAs, joinSpace, sendMessage } from '../support/spaces.ts';
 import { hasChromium, launchChromium } from './browser.ts';
 import {
   appears,
@@ -793,8 +794,6 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       // Everything that has been shown for a moment is read.
       await openView(other, '#/your-spaces');
       await write(page, 'Unread');
-      await disappears(page.getByText('Sending …'));
-      await other.reload();
       await appears(other.getByRole('heading', { level: 3, name: /Lighthouses.* unread/ }));
       await appears(other.getByRole('link', { name: 'Your spaces 1 unread' }));
       await openView(other, address);
@@ -966,11 +965,19 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     });
 
     test('live in eight tabs of a browser, which opens six connections to the service', async () => {
-      const writer = await service.register();
+      const [reader, writer] = [await service.register(), await service.register()];
       await using context = await browser.newContext();
+      const waiting = { messages: 0, participations: 0 };
+      const count = (change: number) => (request: Request) => {
+        const [, list] = /api\/(messages|participations)\?.*wait=/.exec(request.url()) ?? [];
+        if (list && request.method() === 'GET') waiting[list as keyof typeof waiting] += change;
+      };
+      context.on('request', count(1));
+      context.on('requestfinished', count(-1));
+      context.on('requestfailed', count(-1));
       const page = await context.newPage();
       await page.goto(site.url);
-      await signIn(page, writer);
+      await signIn(page, reader);
       const address = await createSpace(page, 'Octopuses', 'public');
       const tabs = [page];
       while (tabs.length < 8) {
@@ -983,10 +990,33 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       }
       await write(page, 'In all arms');
       for (const tab of tabs) await appears(messageOf(tab, 'In all arms'));
+      await expect.poll(() => waiting).toEqual({ messages: 1, participations: 1 });
+
+      // What happens in another space, too.
+      const squids = await createSpaceAs(writer, { title: 'Squids' });
+      await joinSpace(reader, squids);
+      await sendMessage(writer, squids, 'In deep water');
+      for (const tab of tabs) {
+        await expect.poll(() => tab.title()).toBe('(1) Octopuses – Spaces');
+        await appears(tab.getByRole('link', { name: 'Your spaces 1 unread' }));
+      }
+      const [, list, other] = tabs as [Page, Page, Page];
+      await openView(list, '#/your-spaces');
+      const row = list
+        .getByRole('listitem')
+        .filter({ hasText: `${writer.username}: In deep water` });
+      await appears(row.getByRole('heading', { name: /Squids.* 1 unread/ }));
+      await openView(other, `#/space?id=${squids.space_id}`);
+      await confirm(other.getByRole('button', { name: 'Leave space' }), 'Leave');
+      await disappears(row);
+      for (const tab of tabs) await expect.poll(() => tab.title()).not.toContain('(1)');
+      await expect.poll(() => waiting.participations).toBe(1);
+
       await page.getByRole('link', { name: 'Account', exact: true }).click();
       await page.getByRole('button', { name: 'Sign out' }).click();
       for (const tab of tabs)
         await appears(tab.getByRole('link', { name: 'Sign in', exact: true }));
+      await expect.poll(() => waiting.participations).toBe(0);
     });
 
     test('without an appreciation whose request has failed', async () => {
@@ -1286,6 +1316,11 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await fillSignIn(other, NEW_PASSWORD, 'forgetful@example.com');
       await other.getByRole('button', { name: 'Sign in' }).click();
       await appears(other.getByRole('link', { name: 'Account', exact: true }));
+      // All other sessions have ended.
+      const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+      await dialog.getByLabel('Password').fill(NEW_PASSWORD);
+      await dialog.getByRole('button', { name: 'Sign in' }).click();
+      await disappears(dialog);
       // The link has been used.
       await openView(page, new URL(link).hash);
       await page.getByLabel('New password').fill('another good password');

@@ -37,7 +37,7 @@ export function App() {
       >
         Skip to content
       </a>
-      <SiteHeader {...address} />
+      <SiteHeader />
       <OfflineBanner />
       {/* Another user begins with new views, so that none shows anything of an earlier account. */}
       <main id="main" tabIndex={-1} key={useUserId()}>

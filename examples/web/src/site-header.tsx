@@ -1,16 +1,16 @@
-import { type Address, addressOf } from './navigation.ts';
+import { addressOf, useAddress } from './navigation.ts';
 import { useProfile } from './profile.ts';
 import { useIsSignedIn } from './session.ts';
-import { useUnreadCount } from './start/participations.ts';
-import { Unread } from './start/unread.tsx';
+import { Unread, useUnreadCount } from './start/unread.tsx';
 import { Avatar } from './ui/avatar.tsx';
 import { Icon } from './ui/icon.tsx';
 
 /** The header of all views, with the links to them. */
-export function SiteHeader({ path, parameters }: Address) {
+export function SiteHeader() {
+  const { path } = useAddress();
   const isSignedIn = useIsSignedIn();
   const profile = useProfile();
-  const unread = useUnreadCount(path === 'space' ? parameters.get('id') : null);
+  const unread = useUnreadCount();
   const currentIf = (each: string) => (path === each ? 'page' : undefined);
   return (
     <header className="site-header">

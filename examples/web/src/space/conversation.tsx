@@ -99,7 +99,7 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
       </section>
       <section id="after-messages" tabIndex={-1} aria-label="Write">
         {shown && newest && newest.created_at > shown.created_at && (
-          <button type="button" className="small newer" onClick={scrollToEnd}>
+          <button type="button" className="secondary small newer" onClick={scrollToEnd}>
             New messages
           </button>
         )}

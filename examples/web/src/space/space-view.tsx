@@ -13,16 +13,9 @@ import { Conversation } from './conversation.tsx';
 import { InvitedView } from './invited-view.tsx';
 import { LinkedMessage } from './linked-message.tsx';
 
-/** How often a reader learns of changes of the space itself. Messages are followed. */
-const REFRESH_MS = 30_000;
-
 /** One space: its conversation, and everything about it. On phones, it shows one of both. */
 export function SpaceView({ id, parameters }: { id: string; parameters: URLSearchParams }) {
-  const query = useQuery({
-    ...getSpaceOptions({ path: { space_id: id } }),
-    refetchInterval: REFRESH_MS,
-    refetchOnWindowFocus: true,
-  });
+  const query = useQuery(getSpaceOptions({ path: { space_id: id } }));
   const { data: space, error, refetch } = query;
   const invitation = parameters.get('invitation');
   const isMissing = codeOf(error) === 'space_not_found';

@@ -1,11 +1,18 @@
-import type { CSSProperties } from 'react';
+import type { CSSProperties, ReactNode } from 'react';
 import type { SearchResult, Tag } from 'space-service';
 import { addressOf } from '../navigation.ts';
 import { Icon } from '../ui/icon.tsx';
 import { quantity } from '../words.ts';
 
-/** A space in a list. The badge tells lists apart, such as its unread messages. */
-export function SpaceRow({ space, badge }: { space: SearchResult; badge?: React.ReactNode }) {
+interface SpaceRowProps {
+  space: SearchResult;
+  badge?: ReactNode;
+  /** By default, the description. */
+  text?: ReactNode;
+}
+
+/** A space in a list. */
+export function SpaceRow({ space, badge, text }: SpaceRowProps) {
   return (
     <li className="row">
       <SpaceTile space={space} />
@@ -22,10 +29,8 @@ export function SpaceRow({ space, badge }: { space: SearchResult; badge?: React.
           )}
           {badge}
         </h3>
-        {space.description && (
-          <p className="description">
-            <bdi>{space.description}</bdi>
-          </p>
+        {(text || space.description) && (
+          <p className="description">{text || <bdi>{space.description}</bdi>}</p>
         )}
         <div className="meta">
           <span>{quantity(space.participant_count, 'participant')}</span>

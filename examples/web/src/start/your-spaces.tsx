@@ -1,12 +1,10 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
 import type { Participation } from 'space-service';
-import { listParticipationsInfiniteOptions } from 'space-service/tanstack-react-query';
+import { useParticipations } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
-import { REFRESH_MS, useRecentParticipations } from './participations.ts';
 import { Section } from './section.tsx';
 import { SpaceRow, SpaceTile } from './space-row.tsx';
 import { Unread } from './unread.tsx';
@@ -15,16 +13,12 @@ const SHOWN = 6;
 
 /** All spaces in which the signed-in user participates. */
 export function YourSpaces() {
-  const participations = useInfiniteQuery({
-    ...listParticipationsInfiniteOptions({ query: { sort: 'recent' } }),
-    refetchInterval: REFRESH_MS,
-  });
   return (
     <div className="column">
       <Heading title="Your spaces" />
       <h2 className="visually-hidden">Joined</h2>
       <Pages
-        query={participations}
+        query={useParticipations().query}
         noun="space"
         skeleton={<Skeletons count={6} height="7rem" />}
         empty={
@@ -34,8 +28,13 @@ export function YourSpaces() {
           </p>
         }
       >
-        {({ space, unread_count }) => (
-          <SpaceRow key={space.space_id} space={space} badge={<Unread count={unread_count} />} />
+        {({ space, unread_count, last_message }) => (
+          <SpaceRow
+            key={space.space_id}
+            space={space}
+            badge={<Unread count={unread_count} />}
+            text={last_message && <LastMessage {...last_message} />}
+          />
         )}
       </Pages>
     </div>
@@ -44,16 +43,17 @@ export function YourSpaces() {
 
 /** Links to the first spaces of the signed-in user. */
 export function RecentSpaces() {
-  const { data, error, refetch } = useRecentParticipations();
+  const { query, participations } = useParticipations();
+  const { isSuccess, isPending, error, refetch } = query;
   return (
     <Section heading="Your spaces" noun="your spaces" all={addressOf('your-spaces')}>
       {error && <Failure error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeletons count={1} height="3.9rem" />}
-      {data?.items.length === 0 && (
+      {isPending && <Skeletons count={1} height="3.9rem" />}
+      {isSuccess && participations.length === 0 && (
         <p className="empty">Join a space below, and it will be here when you come back.</p>
       )}
       <ul className="shortcuts">
-        {data?.items.slice(0, SHOWN).map((participation) => (
+        {participations.slice(0, SHOWN).map((participation) => (
           <Shortcut key={participation.space.space_id} {...participation} />
         ))}
       </ul>
@@ -61,16 +61,26 @@ export function RecentSpaces() {
   );
 }
 
-function Shortcut({ space, unread_count }: Participation) {
+function Shortcut({ space, unread_count, last_message }: Participation) {
   return (
     <li>
       <a href={addressOf('space', { id: space.space_id })}>
         <SpaceTile space={space} />
         <span>
           <bdi>{space.title}</bdi>
+          {last_message && <LastMessage {...last_message} />}
         </span>
         <Unread count={unread_count} />
       </a>
     </li>
+  );
+}
+
+/** The beginning of the latest message, on one line. */
+function LastMessage({ author, text }: NonNullable<Participation['last_message']>) {
+  return (
+    <span className="last-message">
+      <bdi>{author.username}</bdi>: <bdi>{text}</bdi>
+    </span>
   );
 }

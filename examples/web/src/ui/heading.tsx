@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import { hasNavigated, lastScrollPosition } from '../navigation.ts';
+import { shorten, useUnreadCount } from '../start/unread.tsx';
 
 /** The heading of a view. It gets the focus, so that keyboards and screen readers continue at a new view. */
 export function Heading({ title, className }: { title: string; className?: string }) {
@@ -9,9 +10,10 @@ export function Heading({ title, className }: { title: string; className?: strin
     window.scrollTo(0, lastScrollPosition());
     heading.current?.focus({ preventScroll: true });
   }, []);
+  const unread = useUnreadCount();
   useEffect(() => {
-    document.title = `${title} – Spaces`;
-  }, [title]);
+    document.title = `${unread > 0 ? `(${shorten(unread)}) ` : ''}${title} – Spaces`;
+  }, [title, unread]);
   return (
     <h1 ref={heading} className={className} tabIndex={-1} dir="auto">
       {title}
