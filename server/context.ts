@@ -74,7 +74,8 @@ export async function openContext(
     (limits) => limits.close(),
   );
   const outageLog = opened.adopt(openOutageLog(log), (logged) => logged.stop());
-  const metrics = openMetrics(config, engine, outageLog);
+  const waits = openWaits();
+  const metrics = openMetrics(config, engine, outageLog, waits);
   const housekeeping = opened.adopt(
     startHousekeeping({ config, log, engine, avatars, rateLimits, outageLog }),
     (started) => started.stop(),
@@ -83,7 +84,6 @@ export async function openContext(
     openMailer(config, engine, { log, countMail: metrics.countMail, outageLog, overrides: mail }),
     (started) => started.stop(),
   );
-  const waits = openWaits();
   const reportFailedRead = (error: unknown) => {
     if (engine.isUnavailable(error)) outageLog.report('database', error);
     else log.error({ err: error }, 'reading for waiting requests failed and will be retried');

@@ -79,3 +79,12 @@ function describe({
 }: Omit<Account, 'is_verified'> & { pk: number; is_verified: number }) {
   return { userPk, account: { ...row, is_verified: is_verified === 1 } };
 }
+
+export async function countAccounts({ db }: Pick<Engine, 'db'>): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(isLiveUser('pk'))
+    .executeTakeFirstOrThrow();
+  return count;
+}

@@ -1,12 +1,16 @@
 import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { writeOutputFile } from '../command-line/output-file.ts';
 import { databaseKind } from '../database/open.ts';
+import { recordBackup } from '../system/last-backup.ts';
 
 export const backUp = withConfig(async (config, { argument: file }, { console }) => {
   const kind = await databaseKind(config);
   kind.assertExists(config);
   await writeOutputFile(file, { kind: 'backup', dataDir: config.dataDir }, (path) =>
     kind.copy(config, path),
+  );
+  await recordBackup(config.dataDir).catch(({ message }: Error) =>
+    console.error(`The metrics will not show this backup. ${message}`),
   );
   const avatars =
     config.avatarBucket === null

@@ -68,6 +68,8 @@ export interface Engine {
    */
   runTask(task: TaskName, target: TaskTarget): Promise<void>;
   activity(): Activity;
+  /** Returns the sizes of the database and of its write-ahead log in bytes. The log is null on a database server. */
+  measureSize(): Promise<{ database: number; log: number | null }>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -152,6 +152,17 @@ export async function listReports(
   return { items: items.map(({ pk: _, ...report }) => report), next };
 }
 
+/** Returns the number of open reports. */
+export async function countReports({ db }: Pick<Engine, 'db'>): Promise<number> {
+  const { count } = await db
+    .selectFrom('reports')
+    .leftJoin('messages', 'messages.pk', 'reports.message_pk')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(isLiveReport)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /**
  * Closes reports, which deletes them. If one is unknown, closes none. For the operator.
  * @returns the first unknown id; undefined if all are known

@@ -21,6 +21,8 @@ export interface Waits {
    * @returns a function that cancels the call
    */
   begin(sender: Sender, waitMs: number, end: () => void): () => void;
+  /** Number of waiting requests. */
+  readonly count: number;
   /** Whether the server stops. Then requests must not wait. */
   readonly isEnding: boolean;
   /** Ends all waits. */
@@ -51,6 +53,9 @@ export function openWaits(maxWaiting = MAX_WAITING): Waits {
       const longest = lines.size > maxWaiting ? lines.longestLine()[0] : undefined;
       if (longest) end(longest);
       return () => remove(wait);
+    },
+    get count() {
+      return waits.size;
     },
     get isEnding() {
       return isEnding;

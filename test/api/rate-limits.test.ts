@@ -232,8 +232,8 @@ describe('Login from many addresses', () => {
       headers: { authorization: 'Bearer sesame' },
     });
     const figure = parseMetrics(await response.text());
-    expect(figure('failed_logins_total')).toBe(52);
-    expect(figure('delayed_logins_total')).toBe(1);
+    expect(figure('space_service_failed_logins_total')).toBe(52);
+    expect(figure('space_service_delayed_logins_total')).toBe(1);
   });
 });
 

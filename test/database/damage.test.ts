@@ -143,7 +143,9 @@ describe('damaged data', () => {
     expect(ready.status).toBe(503);
     expect(await ready.text()).toContain('The database is damaged. Run check-database.');
     const metrics = await app.fetch('/metrics', { headers: { authorization: 'Bearer secret' } });
-    expect(await metrics.text()).toMatch(/resource_unavailable{resource="database".*} 1/);
+    expect(await metrics.text()).toMatch(
+      /space_service_resource_unavailable{resource="database".*} 1/,
+    );
     const checked = await runCommand('check-database', [], environment);
     expect(checked).toMatchObject({ code: 1 });
     expect(checked.stdout).toContain('users: ');

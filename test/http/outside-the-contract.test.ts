@@ -168,7 +168,7 @@ describe('/metrics', () => {
 
   test('counts requests by operation and status', async () => {
     const countOf = (text: string, labels: string) =>
-      parseMetrics(text)(`http_request_duration_seconds_count{${labels}}`) || 0;
+      parseMetrics(text)(`space_service_http_request_duration_seconds_count{${labels}}`) || 0;
     const before = await scrape();
     await app.fetch('/api/spaces/search?q=tea');
     await app.fetch('/api/spaces/search?q=other');
@@ -214,7 +214,7 @@ describe('/metrics', () => {
     for (const { milliseconds } of readAborted()) expect(milliseconds).toBeGreaterThan(0);
     const figure = parseMetrics(await scrape(logging));
     for (const operation of ['login', 'searchSpaces']) {
-      const series = `http_request_duration_seconds_count{operation="${operation}",status="aborted"}`;
+      const series = `space_service_http_request_duration_seconds_count{operation="${operation}",status="aborted"}`;
       expect(figure(series)).toBe(1);
     }
     await expect.poll(() => lines.filter(({ url }) => url === '/metrics')).toHaveLength(1);
@@ -224,8 +224,10 @@ describe('/metrics', () => {
 
   test('measures searches by kind, time in the database, and queues', async () => {
     const readMetrics = async () => parseMetrics(await scrape());
-    const kinds = ['text', 'tag'].map((kind) => `search_duration_seconds_count{kind="${kind}"}`);
-    const busy = 'database_busy_seconds_total';
+    const kinds = ['text', 'tag'].map(
+      (kind) => `space_service_search_duration_seconds_count{kind="${kind}"}`,
+    );
+    const busy = 'space_service_database_busy_seconds_total';
     const earlier = await readMetrics();
     await app.fetch('/api/spaces/search?q=tea');
     await app.fetch('/api/spaces/tag/tea');
@@ -236,7 +238,7 @@ describe('/metrics', () => {
     // Queries of PostgreSQL do not block the event loop.
     expect(increase(busy)).toBeGreaterThan(0);
     expect(increase(busy)).toBeLessThan(5);
-    expect(later('database_write_wait_seconds_total')).toBeGreaterThanOrEqual(0);
+    expect(later('space_service_database_write_wait_seconds_total')).toBeGreaterThanOrEqual(0);
     expect(later('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
 
     // More than the server hashes concurrently.
@@ -248,12 +250,12 @@ describe('/metrics', () => {
       }),
     );
     await expect
-      .poll(async () => (await readMetrics())('queue_length{queue="passwords"}'))
+      .poll(async () => (await readMetrics())('space_service_queue_length{queue="passwords"}'))
       .toBeGreaterThan(0);
     await Promise.all(logins);
     const afterwards = await readMetrics();
-    for (const queue of ['passwords', 'pictures', 'writers', 'queries']) {
-      expect(afterwards(`queue_length{queue="${queue}"}`)).toBe(0);
+    for (const queue of ['passwords', 'avatars', 'writers', 'queries']) {
+      expect(afterwards(`space_service_queue_length{queue="${queue}"}`)).toBe(0);
     }
   });
 
@@ -265,7 +267,8 @@ describe('/metrics', () => {
     );
     const readGauges = async () => {
       const figure = parseMetrics(await scrape(failing));
-      const series = (resource: string) => `resource_unavailable{resource="${resource}"}`;
+      const series = (resource: string) =>
+        `space_service_resource_unavailable{resource="${resource}"}`;
       return [figure(series('database')), figure(series('avatar storage'))];
     };
     expect(await readGauges()).toEqual([0, 0]);

@@ -91,17 +91,17 @@ test('metrics count mail that waits and that has been sent', async () => {
   await app.register('ann');
   await waitUntil('an attempt begins', () => attempts === 1);
   const waiting = await read();
-  expect(waiting('mail_waiting')).toBe(1);
-  expect(waiting('mail_oldest_seconds')).toBeGreaterThan(0);
+  expect(waiting('space_service_mail_waiting')).toBe(1);
+  expect(waiting('space_service_mail_oldest_seconds')).toBeGreaterThan(0);
   await waitUntil(
     'the attempt fails',
-    async () => (await read())('mail_attempts_total{result="postponed"}') === 1,
+    async () => (await read())('space_service_mail_attempts_total{result="postponed"}') === 1,
   );
   isRefusing = false;
   await app.register('ben');
   await mailServer.receive('ben@example.com');
   await waitUntil(
     'the mail is counted',
-    async () => (await read())('mail_attempts_total{result="sent"}') === 1,
+    async () => (await read())('space_service_mail_attempts_total{result="sent"}') === 1,
   );
 });

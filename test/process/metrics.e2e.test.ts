@@ -39,7 +39,8 @@ test('Each worker serves the metrics of all workers, including those that have e
     }
     return parseMetrics(text);
   };
-  const searches = 'http_request_duration_seconds_count{operation="searchSpaces",status="200"}';
+  const searches =
+    'space_service_http_request_duration_seconds_count{operation="searchSpaces",status="200"}';
 
   await expect.poll(() => listening().size).toBe(2);
   await search(20);
@@ -50,15 +51,15 @@ test('Each worker serves the metrics of all workers, including those that have e
   for (let i = 0; i < 6 || (serving('/metrics').size < 2 && i < 60); i += 1) {
     const figure = await scrape();
     expect(figure(searches)).toBe(20);
-    expect(figure('search_duration_seconds_count{kind="text"}')).toBe(20);
-    expect(figure('queue_length{queue="writers"}')).toBe(0);
-    expect(figure('search_index_pending_spaces')).toBe(0);
+    expect(figure('space_service_search_duration_seconds_count{kind="text"}')).toBe(20);
+    expect(figure('space_service_queue_length{queue="writers"}')).toBe(0);
+    expect(figure('space_service_search_index_pending_spaces')).toBe(0);
     expect(figure('process_start_time_seconds')).toBe(processStart);
-    expect(figure('resource_unavailable{resource="avatar storage"}')).toBe(0);
+    expect(figure('space_service_resource_unavailable{resource="avatar storage"}')).toBe(0);
   }
   expect(serving('/api/spaces/search').size).toBe(2);
   expect(serving('/metrics').size).toBe(2);
-  const busy = (await scrape())('database_busy_seconds_total');
+  const busy = (await scrape())('space_service_database_busy_seconds_total');
   expect(busy).toBeGreaterThan(0);
 
   const [victim, other] = [...listening()] as [number, number];
@@ -68,7 +69,7 @@ test('Each worker serves the metrics of all workers, including those that have e
   const figure = await scrape();
   expect(figure(searches)).toBe(30);
   expect(figure('process_start_time_seconds')).toBe(processStart);
-  expect(figure('database_busy_seconds_total')).toBeGreaterThan(busy);
+  expect(figure('space_service_database_busy_seconds_total')).toBeGreaterThan(busy);
 
   // A worker that hangs does not block scrapes. They contain its last metrics.
   process.kill(other, 'SIGSTOP');

@@ -275,6 +275,12 @@ export function createEngine(
     },
     runTask,
     activity,
+    async measureSize() {
+      const { rows } = await sql<{
+        size: number;
+      }>`SELECT pg_database_size(current_database()) AS size`.execute(db);
+      return { database: Number(rows[0]?.size), log: null };
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { OperatorError } from '../../errors.ts';
 import type { Database, Engine } from '../engine.ts';
 import type { OpenOptions } from '../kind.ts';
@@ -150,7 +151,18 @@ export function createEngine(
     },
     runTask,
     activity: () => ({ ...activity(), waitingQueries: searchIndex.waitingReads() }),
+    async measureSize() {
+      const [database = 0, log = 0] = file
+        ? await Promise.all([file, `${file}-wal`].map(sizeOf))
+        : [];
+      return { database, log };
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** The log can be missing. */
+async function sizeOf(file: string): Promise<number> {
+  return (await stat(file).catch(() => undefined))?.size ?? 0;
 }

@@ -96,7 +96,7 @@ async function overwritePage(intact: string, { token }: TestUser, attempt: numbe
     assert.equal((await fetch(`${server.url}/readyz`)).status, 503, context);
     const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
     const metrics = await (await fetch(`${server.url}/metrics`, { headers })).text();
-    assert.match(metrics, /resource_unavailable\{resource="database".*\} 1/, context);
+    assert.match(metrics, /space_service_resource_unavailable\{resource="database".*\} 1/, context);
     return 'reported';
   }
   await waitUntil('searches find the spaces', async () => (await use()) === 100);
