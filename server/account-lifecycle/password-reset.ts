@@ -36,6 +36,7 @@ export async function requestPasswordReset(
  * its other links stop working, and sends a notice.
  * @param token    of the link
  * @param language of the notice
+ * @returns the user id of the account
  * @throws DomainError `invalid_token`; `password_…`, after which the link still works
  */
 export async function resetPassword(
@@ -43,7 +44,7 @@ export async function resetPassword(
   token: string,
   newPassword: string,
   language: string,
-): Promise<void> {
+): Promise<string> {
   const account = await requireLink(engine.db, token, ['password-reset']);
   checkNewPassword(newPassword, account, '/newPassword');
   const passwordHash = await hashPassword(newPassword);
@@ -53,6 +54,7 @@ export async function resetPassword(
     const columns = { password_hash: passwordHash, is_verified: 1 } as const;
     await replacePassword(trx, config, { ...link, language }, columns);
   });
+  return account.userId;
 }
 
 /**

@@ -49,21 +49,21 @@ export async function requestEmailVerification(
  * Verifies the address that a link was sent to. Before, makes it the address of the account if the link was sent to change
  * it, and sends a notice to the former address. The link works again as long as the account has the address.
  * @param language of the notice
- * @returns the address
+ * @returns the link, of the kind `email-change` if the address has changed
  * @throws DomainError `invalid_token`, `email_taken`
  */
 export async function verifyEmail(
   { engine, config }: MailResources,
   token: string,
   language: string,
-): Promise<string> {
+): Promise<Pick<Link, 'kind' | 'userId' | 'address'>> {
   const kinds = ['email-verification', 'email-change'] as const;
   try {
     return await transact(engine, async (trx) => {
       const link = await requireLink(trx, token, kinds);
       if (link.kind === 'email-verification') await markVerified(trx, link);
       else await completeChange(trx, config, link, token, language);
-      return link.address;
+      return link;
     });
   } catch (error) {
     if (!engine.isUniqueViolation(error)) throw error;

@@ -10,6 +10,11 @@ export async function findAccount(db: Database, account: string): Promise<number
   return (await selectAccount(db, account).select('pk').executeTakeFirst())?.pk;
 }
 
+/** Returns the user id of an account; undefined if there is none. For operator commands, like `findAccount`. */
+export async function findUserId(db: Database, account: string): Promise<string | undefined> {
+  return (await selectAccount(db, account).select('user_id').executeTakeFirst())?.user_id;
+}
+
 /** Returns a query for the row of an account. For operator commands, like `findAccount`. */
 export function selectAccount(db: Database, account: string) {
   const users = db.selectFrom('users').where(isLiveUser('pk'));

@@ -6,11 +6,16 @@ import { DomainError } from '../errors.ts';
 import { parseDeviceName } from './device-name.ts';
 import { hashPassword, needsRehash, verifyPassword } from './password-hashing.ts';
 import { HashReplacedError, retryReplacedHash } from './replaced-hashes.ts';
-import { type OpenedSession, openSession } from './sessions.ts';
+import { hasSessionOn, type OpenedSession, openSession } from './sessions.ts';
 
 interface LoginResources {
   engine: Engine;
   quotas: Pick<Quotas, 'maxSessions'>;
+}
+
+export interface Login extends OpenedSession {
+  /** Whether the account has no other session with the same device name. True without a name. */
+  isNewDevice: boolean;
 }
 
 /**
@@ -22,7 +27,7 @@ export function login(
   email: string,
   password: string,
   device?: string | null,
-): Promise<OpenedSession> {
+): Promise<Login> {
   const deviceName = parseDeviceName(device);
   return retryReplacedHash(
     () => attemptLogin(resources, email, password, deviceName),
@@ -35,7 +40,7 @@ async function attemptLogin(
   email: string,
   password: string,
   deviceName: string | null,
-): Promise<OpenedSession> {
+): Promise<Login> {
   const account = await engine.db
     .selectFrom('users')
     .select(['pk', 'user_id', 'password_hash'])
@@ -46,7 +51,7 @@ async function attemptLogin(
 
   const verifiedHash = account.password_hash;
   const newHash = needsRehash(verifiedHash) ? await hashPassword(password) : verifiedHash;
-  const token = await transact(engine, async (trx) => {
+  return transact(engine, async (trx) => {
     // The password may have been changed concurrently, or another login may have rehashed it.
     const updated = await trx
       .updateTable('users')
@@ -57,9 +62,10 @@ async function attemptLogin(
       .executeTakeFirst();
     if (!updated) throw new HashReplacedError();
     if (updated.suspended_at !== null) throw accountSuspended();
-    return openSession(trx, account.pk, deviceName, quotas);
+    const isNewDevice = deviceName === null || !(await hasSessionOn(trx, account.pk, deviceName));
+    const token = await openSession(trx, account.pk, deviceName, quotas);
+    return { userId: account.user_id, token, isNewDevice };
   });
-  return { userId: account.user_id, token };
 }
 
 function accountSuspended(): DomainError {

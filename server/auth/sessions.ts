@@ -74,6 +74,22 @@ export async function openSession(
   return token;
 }
 
+/** Whether a user has a session with this device name. */
+export async function hasSessionOn(
+  db: Database,
+  userPk: number,
+  deviceName: string,
+): Promise<boolean> {
+  const session = await db
+    .selectFrom('sessions')
+    .select('pk')
+    .where('user_pk', '=', userPk)
+    .where('device_name', '=', deviceName)
+    .limit(1)
+    .executeTakeFirst();
+  return session !== undefined;
+}
+
 /** Returns the caller with this access token; undefined if the token is unknown or its session has expired. */
 export async function findCaller(
   engine: Engine,

@@ -11,11 +11,15 @@ const FLAG = /^--[a-z-]+(=.*)?$/s;
 /** Flags of all other commands, including mistyped ones such as `-f`. A single hyphen stands for standard input. */
 const POSSIBLE_FLAG = /^-./s;
 
+/** Replaces email addresses in the audit log. */
+export const NOT_AUDITED = '(email address)';
+
 /** Wrong arguments of a command. */
 export class UsageError extends OperatorError {}
 
 /** @throws UsageError unless the flags include `help` */
 export function parseArguments(
+  name: string,
   { positionals: usage, flags: knownFlags = {} }: CommandEntry,
   args: readonly string[],
 ): ParsedArguments {
@@ -26,7 +30,8 @@ export function parseArguments(
     const option = unknown.startsWith('-') ? unknown : `--${unknown}`;
     throw new UsageError(`Unknown option ${printable(option)}.`);
   }
-  const parsed = { argument: positionals[0] ?? '', positionals, flags };
+  const auditedArguments = positionals.map((each) => (each.includes('@') ? NOT_AUDITED : each));
+  const parsed = { name, argument: positionals[0] ?? '', positionals, auditedArguments, flags };
   if (flags.includes('help')) return parsed;
   const expected = usage.split(' ').filter(Boolean);
   const required = expected.filter((each) => !each.startsWith('[')).length;

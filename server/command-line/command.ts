@@ -17,9 +17,13 @@ export interface CommandEntry {
 }
 
 export interface ParsedArguments {
+  /** The name of the command. */
+  name: string;
   /** The first positional argument. Empty if it is omitted. */
   argument: string;
   positionals: string[];
+  /** What the audit log shows instead of the positional arguments, which can be email addresses. */
+  auditedArguments: string[];
   /** The names of the given flags, which can include `help`. */
   flags: string[];
 }

@@ -15,7 +15,7 @@ export async function runCommand(
 ): Promise<number> {
   const { console } = terminal;
   try {
-    const given = parseArguments(entry, args);
+    const given = parseArguments(name, entry, args);
     if (given.flags.includes('help')) {
       console.log(helpOf(name, entry));
       return 0;

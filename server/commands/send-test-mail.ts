@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { parseEmail } from '../accounts/email.ts';
-import type { Command } from '../command-line/command.ts';
+import { withConfig } from '../command-line/on-database.ts';
 import { printable } from '../command-line/printable.ts';
-import { readConfig } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import { composeMessage } from '../mail/message.ts';
 import { deliverThrough } from '../mail/smtp.ts';
 import { readMailTexts } from '../mail/texts.ts';
 
 /** Sends mail with the settings of the service, without its database. */
-export const sendTestMail: Command = async ({ argument }, { environment, console }) => {
-  const { mail, siteName } = readConfig(environment);
+export const sendTestMail = withConfig(async ({ mail, siteName }, { argument }, { console }) => {
   if (mail === null) throw new OperatorError('Set MAIL_URL, MAIL_FROM and WEB_URL first.');
   const { email: address } = parseEmail(argument);
   // Invalid texts of the operator would prevent the start of the server, too.
@@ -33,4 +31,4 @@ export const sendTestMail: Command = async ({ argument }, { environment, console
     const reason = printable((error as Error).message);
     throw new OperatorError(`The mail was not sent. ${reason}`, { cause: error });
   }
-};
+});

@@ -25,6 +25,7 @@ import {
   withRateLimit,
 } from '../http/rate-limits.ts';
 import { explainValidation } from '../http/validation.ts';
+import { audit } from '../system/audit-log.ts';
 
 /** Adds the values that break only rules beyond the schema, so that a form can show all errors at once. */
 function allInvalidValues(error: Error, body: Registration): Error {
@@ -71,6 +72,9 @@ export function authHandlers(context: Context) {
         );
       const key = `${account} ${clientKey(request)}`;
       const session = await withRateLimit(rateLimits.login, key, reply, attempt);
+      if (session.isNewDevice) {
+        audit(request.log, 'signed in on a new device', { userId: session.userId });
+      }
       return reply.code(200).send(describe(session));
     },
 
@@ -101,15 +105,27 @@ export function authHandlers(context: Context) {
 
     resetPassword: async (request, reply) => {
       const { token, newPassword } = request.body;
-      await resetPassword(context, token, newPassword, mailLanguage(context, request));
+      const userId = await resetPassword(
+        context,
+        token,
+        newPassword,
+        mailLanguage(context, request),
+      );
+      audit(request.log, 'password changed', { userId });
       mailer.wake();
       return reply.code(200).send({ message: 'Your password has been changed. Sign in with it.' });
     },
 
     verifyEmail: async (request, reply) => {
-      const email = await verifyEmail(context, request.body.token, mailLanguage(context, request));
+      const { token } = request.body;
+      const { kind, userId, address } = await verifyEmail(
+        context,
+        token,
+        mailLanguage(context, request),
+      );
+      if (kind === 'email-change') audit(request.log, 'email address changed', { userId });
       mailer.wake();
-      return reply.code(200).send({ message: `The address ${email} is verified.` });
+      return reply.code(200).send({ message: `The address ${address} is verified.` });
     },
 
     listSessions: async (request, reply) => {

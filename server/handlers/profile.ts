@@ -15,6 +15,7 @@ import { changeBio } from '../profile/bio.ts';
 import { changePassword } from '../profile/password.ts';
 import { readProfile } from '../profile/profile.ts';
 import { changeUsername } from '../profile/username.ts';
+import { audit } from '../system/audit-log.ts';
 
 export function profileHandlers(context: Context) {
   const { config, engine, rateLimits, housekeeping, mailer } = context;
@@ -70,6 +71,7 @@ export function profileHandlers(context: Context) {
           mailLanguage(context, request),
         ),
       );
+      audit(request.log, 'password changed', { userId: caller.userId });
       mailer.wake();
       return reply
         .code(200)
@@ -116,7 +118,9 @@ export function profileHandlers(context: Context) {
     },
 
     deleteAccount: async (request, reply) => {
-      await deleteAccount(engine, callerOf(request));
+      const caller = callerOf(request);
+      await deleteAccount(engine, caller);
+      audit(request.log, 'account deleted', { userId: caller.userId });
       await housekeeping.removeDiscardedAvatars();
       return reply
         .code(200)

@@ -26,6 +26,7 @@ interface NewLink {
 
 /** A link that has been sent and has not expired, with its account. */
 export interface Link extends NewLink {
+  userId: string;
   username: string;
   email: string;
 }
@@ -67,7 +68,7 @@ export async function requireLink(
   const link = await db
     .selectFrom('mail_tokens')
     .innerJoin('users', 'users.pk', 'mail_tokens.user_pk')
-    .select(['kind', 'address', 'user_pk as userPk', 'username', 'email'])
+    .select(['kind', 'address', 'user_pk as userPk', 'user_id as userId', 'username', 'email'])
     .where('token_hash', '=', hashToken(token))
     .where('kind', 'in', kinds)
     .where('expires_at', '>', new Date().toISOString())

@@ -5,6 +5,7 @@ import { buildApp, type DemoOptions } from '../app.ts';
 import type { Config } from '../config.ts';
 import { type Context, openContext } from '../context.ts';
 import { TIME_LIMITS } from '../http/time-limits.ts';
+import { logOperatorCommands } from '../system/operator-commands.ts';
 import { watchDescriptors } from './descriptors.ts';
 import { logStart } from './log.ts';
 import { explainListenError } from './port.ts';
@@ -53,7 +54,10 @@ export async function serve(
     throw explainListenError(error, config);
   }
 
-  if (runsMaintenance) keepWatchdogQuiet(config);
+  if (runsMaintenance) {
+    keepWatchdogQuiet(config);
+    logOperatorCommands(config.dataDir, log);
+  }
   watchDescriptors(log);
   stopOnSignal(async (signal) => {
     if (runsMaintenance) log.info({ signal }, 'stopping');

@@ -10,6 +10,7 @@ import { aggregateMetrics } from '../metrics/cluster.ts';
 import { relayReads } from '../rate-limits/cluster.ts';
 import { relayMessages } from '../system/cluster-relay.ts';
 import { grantRenderingTurns } from '../system/cluster-turns.ts';
+import { logOperatorCommands } from '../system/operator-commands.ts';
 import { logStart } from './log.ts';
 import { resolvePort } from './port.ts';
 import { SHARES_PORT } from './serve.ts';
@@ -93,6 +94,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
   };
   setInterval(replaceHanging, HEARTBEAT_INTERVAL_MS).unref();
   keepWatchdogQuiet(config);
+  logOperatorCommands(config.dataDir, log);
 
   const startWorker = () => {
     const startedAt = performance.now();
