@@ -1551,31 +1551,6 @@ const problem54: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Not Found",
     "status": 404,
-    "detail": "There is no message in this space that has the id in reply_to. It may have been deleted.",
-    "code": "message_not_found",
-    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-    "errors": [
-      {
-        "in": "body",
-        "pointer": "/reply_to",
-        "name": null,
-        "code": "message_not_found",
-        "message": "is not a message in this space"
-      }
-    ]
-  }
-};
-
-const problem55: ResponseExample<types.Problem> = {
-  "status": 404,
-  "headers": {
-    "Content-Type": "application/problem+json",
-    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
-  },
-  "body": {
-    "type": "about:blank",
-    "title": "Not Found",
-    "status": 404,
     "detail": "The path does not exist. A tag has at least one character.",
     "code": "not_found",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
@@ -1583,7 +1558,7 @@ const problem55: ResponseExample<types.Problem> = {
   }
 };
 
-const problem56: ResponseExample<types.Problem> = {
+const problem55: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1608,7 +1583,7 @@ const problem56: ResponseExample<types.Problem> = {
   }
 };
 
-const problem57: ResponseExample<types.Problem> = {
+const problem56: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1625,7 +1600,7 @@ const problem57: ResponseExample<types.Problem> = {
   }
 };
 
-const problem58: ResponseExample<types.Problem> = {
+const problem57: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1650,7 +1625,7 @@ const problem58: ResponseExample<types.Problem> = {
   }
 };
 
-const problem59: ResponseExample<types.Problem> = {
+const problem58: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1675,7 +1650,7 @@ const problem59: ResponseExample<types.Problem> = {
   }
 };
 
-const problem60: ResponseExample<types.Problem> = {
+const problem59: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1700,7 +1675,7 @@ const problem60: ResponseExample<types.Problem> = {
   }
 };
 
-const problem61: ResponseExample<types.Problem> = {
+const problem60: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1717,7 +1692,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem61: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1734,7 +1709,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem62: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1751,7 +1726,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1768,7 +1743,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1793,7 +1768,7 @@ const problem65: ResponseExample<types.Problem> = {
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1810,7 +1785,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem66: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1835,7 +1810,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem67: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1852,7 +1827,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1869,7 +1844,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1894,7 +1869,7 @@ const problem70: ResponseExample<types.Problem> = {
   }
 };
 
-const problem71: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1911,7 +1886,7 @@ const problem71: ResponseExample<types.Problem> = {
   }
 };
 
-const problem72: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1936,7 +1911,7 @@ const problem72: ResponseExample<types.Problem> = {
   }
 };
 
-const problem73: ResponseExample<types.Problem> = {
+const problem72: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1953,7 +1928,7 @@ const problem73: ResponseExample<types.Problem> = {
   }
 };
 
-const problem74: ResponseExample<types.Problem> = {
+const problem73: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1970,7 +1945,7 @@ const problem74: ResponseExample<types.Problem> = {
   }
 };
 
-const problem75: ResponseExample<types.Problem> = {
+const problem74: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1987,7 +1962,7 @@ const problem75: ResponseExample<types.Problem> = {
   }
 };
 
-const problem76: ResponseExample<types.Problem> = {
+const problem75: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2004,7 +1979,7 @@ const problem76: ResponseExample<types.Problem> = {
   }
 };
 
-const problem77: ResponseExample<types.Problem> = {
+const problem76: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2021,7 +1996,7 @@ const problem77: ResponseExample<types.Problem> = {
   }
 };
 
-const problem78: ResponseExample<types.Problem> = {
+const problem77: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2046,7 +2021,7 @@ const problem78: ResponseExample<types.Problem> = {
   }
 };
 
-const problem79: ResponseExample<types.Problem> = {
+const problem78: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2063,7 +2038,7 @@ const problem79: ResponseExample<types.Problem> = {
   }
 };
 
-const problem80: ResponseExample<types.Problem> = {
+const problem79: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2088,7 +2063,7 @@ const problem80: ResponseExample<types.Problem> = {
   }
 };
 
-const problem81: ResponseExample<types.Problem> = {
+const problem80: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2105,7 +2080,7 @@ const problem81: ResponseExample<types.Problem> = {
   }
 };
 
-const problem82: ResponseExample<types.Problem> = {
+const problem81: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2635,7 +2610,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "created_at": "2026-03-02T20:17:31.004Z",
               "edited_at": null,
               "is_reply": false,
-              "reply_to": null
+              "reply_to": null,
+              "mentions": []
             }
           ],
           "appreciations": [
@@ -3165,7 +3141,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "text": "The oven is warm until midnight.",
                 "created_at": "2026-03-04T18:12:45.120Z"
               },
-              "unread_count": 0
+              "unread_count": 0,
+              "unread_mentions": 0
             },
             {
               "space": {
@@ -3208,7 +3185,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "text": "Not at all, but a wetter dough is harder to shape. Start with 70 %.",
                 "created_at": "2026-03-02T20:19:02.517Z"
               },
-              "unread_count": 1
+              "unread_count": 1,
+              "unread_mentions": 0
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
@@ -3269,7 +3247,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "read_until": "2026-03-01T09:30:40.000Z",
               "last_message_at": null,
               "last_message": null,
-              "unread_count": 0
+              "unread_count": 0,
+              "unread_mentions": 0
             }
           ],
           "next_cursor": null,
@@ -3467,7 +3446,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 },
                 "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
                 "created_at": "2026-03-02T20:17:31.004Z"
-              }
+              },
+              "mentions": []
             },
             {
               "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -3484,7 +3464,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "created_at": "2026-03-02T20:17:31.004Z",
               "edited_at": null,
               "is_reply": false,
-              "reply_to": null
+              "reply_to": null,
+              "mentions": []
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
@@ -3521,7 +3502,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "created_at": "2026-03-02T19:58:02.118Z",
               "edited_at": null,
               "is_reply": false,
-              "reply_to": null
+              "reply_to": null,
+              "mentions": []
             },
             {
               "message_id": "0195d3c8-fe01-7b6c-8d29-5c6d7e8f9a0b",
@@ -3538,7 +3520,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "created_at": "2026-03-02T19:51:40.902Z",
               "edited_at": null,
               "is_reply": false,
-              "reply_to": null
+              "reply_to": null,
+              "mentions": []
             }
           ],
           "next_cursor": null,
@@ -3587,7 +3570,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-02T20:17:31.004Z",
           "edited_at": null,
           "is_reply": false,
-          "reply_to": null
+          "reply_to": null,
+          "mentions": []
         }
       }
     },
@@ -3598,7 +3582,6 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       email_not_verified: problem10,
       space_not_found: problem46,
       message_not_found: problem51,
-      reply_to_not_found: problem54,
       request_timeout: problem11,
       idempotency_key_in_use: problem48,
       body_too_large: problem14,
@@ -3771,7 +3754,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem1,
       invalid_cursor: problem2,
-      not_found: problem55,
+      not_found: problem54,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3794,9 +3777,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem56,
+      invalid_request: problem55,
       unauthenticated: problem7,
-      session_not_found: problem57,
+      session_not_found: problem56,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3911,7 +3894,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem57,
       unauthenticated: problem7,
       space_not_found: problem46,
       too_many_requests: problem3,
@@ -3961,15 +3944,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem59,
+      invalid_request: problem58,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,
       request_timeout: problem11,
-      space_cannot_become_public: problem60,
-      quota_exceeded: problem61,
+      space_cannot_become_public: problem59,
+      quota_exceeded: problem60,
       idempotency_key_in_use: problem48,
-      precondition_failed: problem62,
+      precondition_failed: problem61,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       idempotency_key_reused: problem49,
@@ -3995,7 +3978,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem57,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,
@@ -4045,11 +4028,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem57,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,
-      space_is_public: problem63,
+      space_is_public: problem62,
       idempotency_key_in_use: problem48,
       idempotency_key_reused: problem49,
       too_many_requests: problem3,
@@ -4112,14 +4095,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "text": "The oven is warm until midnight.",
             "created_at": "2026-03-04T18:12:45.120Z"
           },
-          "unread_count": 3
+          "unread_count": 3,
+          "unread_mentions": 0
         }
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem57,
       unauthenticated: problem7,
-      participation_not_found: problem64,
+      participation_not_found: problem63,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4169,18 +4153,19 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "text": "Who bakes tonight?",
             "created_at": "2026-03-04T07:58:02.118Z"
           },
-          "unread_count": 0
+          "unread_count": 0,
+          "unread_mentions": 0
         }
       }
     },
     problems: {
-      invalid_request: problem65,
+      invalid_request: problem64,
       unauthenticated: problem7,
-      removed_from_space: problem66,
+      removed_from_space: problem65,
       email_not_verified: problem10,
-      space_not_found: problem67,
+      space_not_found: problem66,
       request_timeout: problem11,
-      quota_exceeded: problem68,
+      quota_exceeded: problem67,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4205,10 +4190,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem57,
       unauthenticated: problem7,
       space_not_found: problem46,
-      creator_cannot_leave: problem69,
+      creator_cannot_leave: problem68,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4265,14 +4250,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "text": "My starter doubled overnight. Is 80 % hydration too much for a first loaf?",
             "created_at": "2026-03-02T20:17:31.004Z"
           },
-          "unread_count": 0
+          "unread_count": 0,
+          "unread_mentions": 0
         }
       }
     },
     problems: {
-      invalid_request: problem70,
+      invalid_request: problem69,
       unauthenticated: problem7,
-      not_a_participant: problem71,
+      not_a_participant: problem70,
       space_not_found: problem46,
       message_not_found: problem51,
       request_timeout: problem11,
@@ -4313,12 +4299,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-02T20:17:31.004Z",
           "edited_at": null,
           "is_reply": false,
-          "reply_to": null
+          "reply_to": null,
+          "mentions": []
         }
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem71,
       unauthenticated: problem7,
       message_not_found: problem51,
       too_many_requests: problem3,
@@ -4353,20 +4340,21 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-02T20:17:31.004Z",
           "edited_at": "2026-03-02T20:18:12.640Z",
           "is_reply": false,
-          "reply_to": null
+          "reply_to": null,
+          "mentions": []
         }
       }
     },
     problems: {
       invalid_request: problem52,
       unauthenticated: problem7,
-      not_message_author: problem73,
-      not_a_participant: problem74,
+      not_message_author: problem72,
+      not_a_participant: problem73,
       email_not_verified: problem10,
       message_not_found: problem51,
       request_timeout: problem11,
       idempotency_key_in_use: problem48,
-      precondition_failed: problem75,
+      precondition_failed: problem74,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       idempotency_key_reused: problem49,
@@ -4392,9 +4380,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem71,
       unauthenticated: problem7,
-      not_message_author: problem76,
+      not_message_author: problem75,
       message_not_found: problem51,
       headers_too_large: problem4,
       internal: problem5,
@@ -4426,14 +4414,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-02T20:19:02.517Z",
           "edited_at": null,
           "is_reply": false,
-          "reply_to": null
+          "reply_to": null,
+          "mentions": []
         }
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem71,
       unauthenticated: problem7,
-      own_message: problem77,
+      own_message: problem76,
       email_not_verified: problem10,
       message_not_found: problem51,
       too_many_requests: problem3,
@@ -4467,12 +4456,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-02T20:19:02.517Z",
           "edited_at": null,
           "is_reply": false,
-          "reply_to": null
+          "reply_to": null,
+          "mentions": []
         }
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem71,
       unauthenticated: problem7,
       message_not_found: problem51,
       headers_too_large: problem4,
@@ -4567,9 +4557,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem78,
+      invalid_request: problem77,
       unauthenticated: problem7,
-      user_not_found: problem79,
+      user_not_found: problem78,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4661,7 +4651,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      user_not_found: problem79,
+      user_not_found: problem78,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4684,12 +4674,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem80,
+      invalid_request: problem79,
       unauthenticated: problem7,
       email_not_verified: problem10,
       space_not_found: problem46,
       request_timeout: problem11,
-      too_many_reports: problem81,
+      too_many_reports: problem80,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4714,12 +4704,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem80,
+      invalid_request: problem79,
       unauthenticated: problem7,
       email_not_verified: problem10,
       message_not_found: problem51,
       request_timeout: problem11,
-      too_many_reports: problem81,
+      too_many_reports: problem80,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4749,12 +4739,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem57,
       unauthenticated: problem7,
       not_space_creator: problem50,
-      participant_not_found: problem82,
+      participant_not_found: problem81,
       space_not_found: problem46,
-      creator_cannot_leave: problem69,
+      creator_cannot_leave: problem68,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4777,7 +4767,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem57,
       unauthenticated: problem7,
       not_space_creator: problem50,
       space_not_found: problem46,

@@ -736,6 +736,13 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  * none. `reply_to` of the new message always has the author and the beginning of the other one as they are now. It
  * becomes `null` when the other one is deleted, and `is_reply` stays `true`.
  *
+ * ### Mentions
+ *
+ * `@` before a username mentions this user, if the user can read the space and is not suspended: in a private space,
+ * only its participants. `@` must not follow a letter or digit, and case does not matter. Usernames can contain
+ * spaces, so of several names that match, the longest one counts. Only the first 20 names after `@` in a text count.
+ * The response does not tell whether other names exist.
+ *
  * Counts against the quotas of messages.
  *
  * With an `Idempotency-Key`, the request can be repeated without sending a second message.
@@ -782,8 +789,8 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
  * Edit a message
  *
  * Replaces the text of a message that the caller wrote, and sets `edited_at`. The service does not keep the former
- * text. Readers who follow the space get the message in `changed_items`. The same text leaves the message
- * unchanged.
+ * text. Readers who follow the space get the message in `changed_items`. The mentions are those of the new text.
+ * The same text leaves the message unchanged.
  *
  * Returns 403 if the caller is not the author of the message, or no longer participates in its space. Counts
  * against the quotas of messages.

@@ -344,6 +344,10 @@ export type Participation = {
      *
      */
     unread_count: number;
+    /**
+     * Number of unread messages that mention the caller. 100 if there are more.
+     */
+    unread_mentions: number;
 };
 
 /**
@@ -506,6 +510,12 @@ export type Message = {
      */
     is_reply: boolean;
     reply_to: MessagePreview;
+    /**
+     * The users whose names were in the text after `@` when it was sent or last edited, as they are now, in no
+     * particular order. Without deleted accounts.
+     *
+     */
+    mentions: Array<UserSummary>;
 };
 
 /**
@@ -724,6 +734,10 @@ export type OwnMessage = {
      * Identifier of the message that it answers. `null` if there is none, or if it has been deleted.
      */
     reply_to: string | null;
+    /**
+     * Identifiers of the users that it mentions
+     */
+    mentions: Array<string>;
 };
 
 /**

@@ -170,7 +170,8 @@ export const zParticipation = z.object({
     read_until: z.iso.datetime(),
     last_message_at: z.iso.datetime().nullable(),
     last_message: zMessagePreview,
-    unread_count: z.int().gte(0, 'must be at least 0').lte(100, 'must be at most 100')
+    unread_count: z.int().gte(0, 'must be at least 0').lte(100, 'must be at most 100'),
+    unread_mentions: z.int().gte(0, 'must be at least 0').lte(100, 'must be at most 100')
 });
 
 /**
@@ -241,7 +242,8 @@ export const zMessage = z.object({
     created_at: z.iso.datetime(),
     edited_at: z.iso.datetime().nullable(),
     is_reply: z.boolean(),
-    reply_to: zMessagePreview
+    reply_to: zMessagePreview,
+    mentions: z.array(zUserSummary).max(20, 'must have at most 20 items')
 });
 
 /**
@@ -324,7 +326,8 @@ export const zOwnMessage = z.object({
     created_at: z.iso.datetime(),
     edited_at: z.iso.datetime().nullable(),
     is_reply: z.boolean(),
-    reply_to: z.string().nullable()
+    reply_to: z.string().nullable(),
+    mentions: z.array(z.string()).max(20, 'must have at most 20 items')
 });
 
 /**

@@ -83,6 +83,7 @@ async function eraseBatchOfUsers(engine: Engine, trx: DatabaseTransaction): Prom
     await recordChanges(engine, trx, withdrawn);
     return true;
   }
+  if (await eraseMentionBatch(trx, userPk)) return true;
   if (await deleteKeyBatch(trx, sql`user_pk = ${userPk}`)) return true;
   // Cascades to `erased_users`. There are no other rows left.
   await trx.deleteFrom('users').where('pk', '=', userPk).execute();
@@ -105,4 +106,14 @@ async function eraseAppreciationBatch(trx: Database, userPk: number): Promise<Ch
     .where('message_pk', 'in', columnOf(messages, 'pk'))
     .execute();
   return messages;
+}
+
+/** Deletes a batch of the mentions of a user. Returns false if there are none. */
+async function eraseMentionBatch(trx: Database, userPk: number): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM mentions WHERE (user_pk, space_pk, created_at, message_pk) IN (
+      SELECT user_pk, space_pk, created_at, message_pk FROM mentions
+      WHERE user_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
+    )`.execute(trx);
+  return numAffectedRows !== 0n;
 }

@@ -19,6 +19,7 @@ export interface Schema {
   space_tags: SpaceTags;
   messages: Messages;
   appreciations: Appreciations;
+  mentions: Mentions;
   message_changes: MessageChanges;
   reports: Reports;
   public_spaces: PublicSpaces;
@@ -181,6 +182,15 @@ interface Appreciations {
   /** Copied from the message, so that one index counts the appreciations that an author received. */
   author_pk: number;
   created_at: string;
+}
+
+/** The users whom messages mention. */
+interface Mentions {
+  user_pk: number;
+  /** Copied from the message, so that the primary key counts the unread ones in a space. */
+  space_pk: number;
+  created_at: string;
+  message_pk: number;
 }
 
 /** Messages that were deleted, or whose text or appreciations changed, in the last days. See `messages/message-order.ts`. */

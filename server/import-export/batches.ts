@@ -118,6 +118,7 @@ function referencesOf(record: DataRecord): string[] {
         `space ${record.space_id}`,
         `participant ${record.space_id} ${record.author_id}`,
         `message ${record.reply_to}`,
+        ...(record.mentions ?? []).map((userId) => `user ${userId}`),
       ];
     case 'appreciation':
       return [`user ${record.user_id}`, `message ${record.message_id}`];

@@ -1,6 +1,8 @@
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { columnOf, prepareForRows } from '../database/prepared.ts';
+import type { NewRow } from '../database/schema.ts';
+import { insertMentions, mentionedIds } from '../messages/mentions.ts';
 import { assertMessageText } from '../messages/message-text.ts';
 import { messageColumns } from '../messages/messages.ts';
 import { countWords } from '../text/word-count.ts';
@@ -29,6 +31,8 @@ export interface MessageRecord {
   is_reply?: boolean;
   /** The message that it answers. With `is_reply`, that message has been deleted if this is null. */
   reply_to?: string | null;
+  /** The `user_id` of each user whom it mentions. */
+  mentions?: string[];
 }
 
 export const messageSchema = recordSchema('message', ['space_id', 'author_id', 'text'], {
@@ -40,6 +44,7 @@ export const messageSchema = recordSchema('message', ['space_id', 'author_id', '
   edited_at: { ...time, type: ['string', 'null'] },
   is_reply: { type: 'boolean' },
   reply_to: { ...id, type: ['string', 'null'] },
+  mentions: { type: 'array', maxItems: 20, items: id },
 });
 
 export async function* readMessages(db: DatabaseTransaction): AsyncIterable<MessageRecord> {
@@ -60,14 +65,16 @@ export async function* readMessages(db: DatabaseTransaction): AsyncIterable<Mess
       'messages.reply_to_pk',
       'original.message_id as reply_to',
     ])
+    .select(mentionedIds.as('mentioned'))
     .where(isLiveMessage)
     .orderBy('messages.pk')
     .stream();
-  for await (const { space_id, created_at, reply_to_pk, ...message } of rows) {
+  for await (const { space_id, created_at, reply_to_pk, mentioned, ...message } of rows) {
     yield {
       type: 'message',
       ...message,
       is_reply: reply_to_pk !== null,
+      mentions: mentioned?.split(',') ?? [],
       space_id: importableSpaceId(space_id),
       created_at: importableTime(created_at),
     };
@@ -79,7 +86,7 @@ const insertMessages = prepareForRows(messageColumns, (db, rows) =>
     .insertInto('messages')
     .values(rows)
     .onConflict((conflict) => conflict.column('message_id').doNothing())
-    .returning('pk'),
+    .returning(['pk', 'message_id']),
 );
 
 /** The `reply_to_pk` of a reply to a deleted message. No message has this key. */
@@ -115,6 +122,7 @@ async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]):
   const { trx, report, engine, transaction } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'author_id');
+  const mentioned = await findUsers(run, mentionsIn(records), 'user_id');
   const answered = contentsOf(records).flatMap(({ reply_to }) => reply_to ?? []);
   const originals = await findMessages(run, answered);
   const resolved = convertLines(report, records, (record) => {
@@ -136,7 +144,10 @@ async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]):
     if (original && original.space_pk !== space_pk) {
       throw new BadLineError('has a reply_to in another space');
     }
-    return {
+    const mentions = new Set(
+      record.mentions?.map((each) => requireKnown(mentioned, each, 'mentions')),
+    );
+    const row = {
       message_id:
         record.message_id ??
         deriveId('message', record.space_id, record.author_id, record.text, record.created_at),
@@ -149,9 +160,36 @@ async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]):
       reply_to_pk: original?.pk ?? (record.is_reply ? DELETED_PK : null),
       changed_in: transaction,
     };
+    return { row, mentions };
   });
-  const added = await insertMessages(trx, contentsOf(valid));
+  const rows = contentsOf(valid).map(({ row }) => row);
+  const added = await insertMessages(trx, rows);
+  await addMentions(trx, contentsOf(valid), added);
   // Later events get later times.
-  if (valid.length > 0) await engine.nextEvent(trx, columnOf(contentsOf(valid), 'space_pk'));
+  if (valid.length > 0) await engine.nextEvent(trx, columnOf(rows, 'space_pk'));
   countRecords(report, valid.length, added.length);
+}
+
+/** Returns a line for each mention. */
+function mentionsIn(records: readonly Line<MessageRecord>[]): Line<{ user_id: string }>[] {
+  return records.flatMap(({ number, content: { mentions = [] } }) =>
+    mentions.map((user_id) => ({ number, content: { user_id } })),
+  );
+}
+
+/** Stores whom the added messages mention. */
+async function addMentions(
+  trx: DatabaseTransaction,
+  messages: readonly { row: NewRow<'messages'>; mentions: ReadonlySet<number> }[],
+  added: readonly { pk: number; message_id: string }[],
+): Promise<void> {
+  const pks = new Map(added.map(({ pk, message_id }) => [message_id, pk]));
+  const rows = messages.flatMap(({ row: { message_id, space_pk, created_at }, mentions }) => {
+    const message_pk = pks.get(message_id);
+    // Of equal ids, only the first record is added.
+    pks.delete(message_id);
+    if (message_pk === undefined) return [];
+    return Array.from(mentions, (user_pk) => ({ user_pk, space_pk, created_at, message_pk }));
+  });
+  await insertMentions(trx, rows);
 }

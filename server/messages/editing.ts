@@ -2,12 +2,15 @@ import type { Message } from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
+import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { findAnySpace } from '../spaces/space-access.ts';
-import { spaceSubject } from '../spaces/subjects.ts';
+import { listSubject, spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
+import { summarizeUser } from '../users/user-summary.ts';
+import { addMentions, findMentioned, type MentionedUser } from './mentions.ts';
 import { formatTime, recordChanges } from './message-order.ts';
 import { assertMessageText } from './message-text.ts';
 import { findMessage, messageNotFound, readMessage, stateOf } from './messages.ts';
@@ -52,6 +55,7 @@ export async function editMessage(
       );
     }
     if (message.text === text) return message;
+    const mentioned = await findMentioned(trx, found.spacePk, text);
     const { ms, transaction } = await recordChanges(engine, trx, [found]);
     const changes = { text, word_count: countWords(text), edited_at: formatTime(ms) };
     await trx
@@ -59,7 +63,42 @@ export async function editMessage(
       .set({ ...changes, changed_in: transaction })
       .where('pk', '=', found.pk)
       .execute();
+    const { created_at } = message;
+    const keys = { space_pk: found.spacePk, created_at, message_pk: found.pk };
+    await replaceMentions(engine, trx, keys, mentioned, transaction);
     announceAfterCommit(engine, spaceSubject(found.spaceId));
-    return { ...message, ...changes };
+    const mentions = mentioned.map((user) => summarizeUser(avatars, user));
+    return { ...message, ...changes, mentions };
   });
+}
+
+/** Stores whom an edited message mentions, and announces it to the lists of spaces that count other unread mentions. */
+async function replaceMentions(
+  engine: Engine,
+  trx: DatabaseTransaction,
+  message: { space_pk: number; created_at: string; message_pk: number },
+  mentioned: readonly MentionedUser[],
+  changed_in: number,
+): Promise<void> {
+  const former = await trx
+    .deleteFrom('mentions')
+    .where('message_pk', '=', message.message_pk)
+    .returning('user_pk')
+    .execute();
+  await addMentions(trx, message, mentioned);
+  const before = former.map(({ user_pk }) => user_pk);
+  const after = mentioned.map(({ pk }) => pk);
+  const changed = [
+    ...before.filter((pk) => !after.includes(pk)),
+    ...after.filter((pk) => !before.includes(pk)),
+  ];
+  if (changed.length === 0) return;
+  await trx
+    .updateTable('participations')
+    .set({ changed_in })
+    .where('space_pk', '=', message.space_pk)
+    .where('user_pk', 'in', changed)
+    .where('left_at', 'is', null)
+    .execute();
+  for (const userPk of changed) announceAfterCommit(engine, listSubject(userPk));
 }

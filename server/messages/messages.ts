@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { Message, MessageCreation, MessagePreview } from '../../generated/types.gen.ts';
+import type {
+  Message,
+  MessageCreation,
+  MessagePreview,
+  UserSummary,
+} from '../../generated/types.gen.ts';
 import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
@@ -19,6 +24,7 @@ import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
+import { addMentions, findMentioned, readMentions } from './mentions.ts';
 import {
   type EventPosition,
   formatTime,
@@ -129,6 +135,7 @@ export async function sendMessage(
       );
     }
     if (reply_to && original?.spacePk !== space.pk) throw originalNotFound();
+    const mentioned = await findMentioned(trx, space.pk, text);
     const { ms, transaction } = await engine.nextEvent(trx, [space.pk]);
     const row = {
       message_id: messageId,
@@ -141,7 +148,12 @@ export async function sendMessage(
       reply_to_pk: original?.pk ?? null,
       changed_in: transaction,
     };
-    await insertMessage(trx, row);
+    const [inserted] = await insertMessage(trx, row);
+    if (mentioned.length > 0) {
+      const { space_pk, created_at } = row;
+      const message_pk = (inserted as { pk: number }).pk;
+      await addMentions(trx, { space_pk, created_at, message_pk }, mentioned);
+    }
     announceAfterCommit(engine, spaceSubject(spaceId));
     // Not read back, because PostgreSQL would then find conflicts between messages sent at the same time.
     const sent = {
@@ -151,7 +163,8 @@ export async function sendMessage(
       appreciation_count: 0,
       is_appreciated: false,
     };
-    return describeMessage(avatars, sent, original?.preview);
+    const mentions = mentioned.map((user) => summarizeUser(avatars, user));
+    return describeMessage(avatars, sent, original?.preview, mentions);
   });
 }
 
@@ -168,7 +181,9 @@ export const messageColumns = {
   changed_in: 'bigint',
 } as const satisfies Record<keyof NewRow<'messages'>, ParameterType>;
 
-const insertMessage = prepare(messageColumns, (db, row) => db.insertInto('messages').values(row));
+const insertMessage = prepare(messageColumns, (db, row) =>
+  db.insertInto('messages').values(row).returning('pk'),
+);
 
 /**
  * Deletes a message that the caller wrote, or that is in a space of the caller, and its appreciations.
@@ -325,13 +340,17 @@ export async function describeMessages(
   rows: readonly MessageRow[],
 ): Promise<Message[]> {
   const originals = await readOriginals(db, avatars, rows);
-  return rows.map((row) => describeMessage(avatars, row, originals.get(row.reply_to_pk)));
+  const mentions = await readMentions(db, avatars, rows);
+  return rows.map((row) =>
+    describeMessage(avatars, row, originals.get(row.reply_to_pk), mentions.get(row.pk)),
+  );
 }
 
 function describeMessage(
   avatars: AvatarUrls,
   row: Omit<MessageRow, 'pk' | 'is_live'>,
   original: MessagePreview = null,
+  mentions: UserSummary[] = [],
 ): Message {
   return {
     message_id: row.message_id,
@@ -346,6 +365,7 @@ function describeMessage(
     edited_at: row.edited_at,
     is_reply: row.reply_to_pk !== null,
     reply_to: original,
+    mentions,
   };
 }
 

@@ -12,6 +12,7 @@ import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveReport, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
+import { mentionedIds } from '../messages/mentions.ts';
 import { type Page, type PageRequest, pageOf, readPages } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { describeSpaces } from '../spaces/describe-spaces.ts';
@@ -129,9 +130,10 @@ async function listOwnMessages(
   rows.push(...others);
   const { items, next } = pageOf(rows, limit, (row) => [row.space_pk, row.word_count, row.pk]);
   return {
-    items: liveItems(items).map(({ pk: _, space_pk: __, reply_to_pk, ...message }) => ({
+    items: liveItems(items).map(({ pk: _, space_pk: __, reply_to_pk, mentioned, ...message }) => ({
       ...message,
       is_reply: reply_to_pk !== null,
+      mentions: mentioned?.split(',') ?? [],
     })),
     next,
   };
@@ -166,6 +168,7 @@ function selectOwnMessages({ db }: Engine, userPk: number) {
         .$notNull()
         .as('appreciation_count'),
     )
+    .select(mentionedIds.as('mentioned'))
     .select(isLiveMessage.as('is_live'))
     .where('messages.author_pk', '=', userPk);
 }

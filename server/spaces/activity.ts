@@ -19,7 +19,7 @@ const MAX_SORTED_PARTICIPATIONS = 1_000;
 
 export type Activity = Pick<
   Participation,
-  'read_until' | 'last_message_at' | 'last_message' | 'unread_count'
+  'read_until' | 'last_message_at' | 'last_message' | 'unread_count' | 'unread_mentions'
 >;
 
 /** SQL for the time up to which the user of a row of `participations` has read. */
@@ -46,10 +46,22 @@ function unreadCount(userPk: number): RawBuilder<number> {
     WHERE author_pk <> ${userPk} AND ${isLiveUser('latest.author_pk')})`;
 }
 
+/** SQL for the number of these messages that mention the user, at most 100. The primary key finds them. */
+function unreadMentions(userPk: number): RawBuilder<number> {
+  return sql<number>`(SELECT count(*) FROM (
+    SELECT 1 FROM mentions JOIN messages ON messages.pk = mentions.message_pk
+    WHERE mentions.user_pk = ${userPk} AND mentions.space_pk = participations.space_pk
+      AND mentions.created_at > ${readUntil} AND messages.author_pk <> ${userPk}
+      AND ${isLiveUser('messages.author_pk')}
+    LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
+  ) AS mentioning)`;
+}
+
 interface ActivityRow {
   space_pk: number;
   read_until: string;
   unread_count: number;
+  unread_mentions: number;
   message_id: string | null;
   created_at: string;
   /** See `previewed`. */
@@ -69,7 +81,7 @@ export async function readActivity(
   if (spacePks.length === 0) return new Map();
   const { rows } = await sql<ActivityRow>`
     SELECT participations.space_pk, ${readUntil} AS read_until, ${unreadCount(userPk)} AS unread_count,
-      last.message_id, last.created_at, ${previewed('last.text')} AS text,
+      ${unreadMentions(userPk)} AS unread_mentions, last.message_id, last.created_at, ${previewed('last.text')} AS text,
       users.user_id, users.username, users.avatar
     FROM participations
     LEFT JOIN messages AS last ON last.message_id = (
@@ -83,9 +95,10 @@ export async function readActivity(
 }
 
 function describeActivity(avatars: AvatarUrls, row: ActivityRow): Activity {
-  const { read_until, unread_count, message_id, created_at } = row;
+  const { read_until, unread_count, unread_mentions, message_id, created_at } = row;
   const last_message = message_id === null ? null : previewMessage(avatars, { ...row, message_id });
-  return { read_until, unread_count, last_message, last_message_at: last_message && created_at };
+  const last_message_at = last_message && created_at;
+  return { read_until, unread_count, unread_mentions, last_message, last_message_at };
 }
 
 /** Returns the totals of the caller's spaces, of at most the 1,000 most recently joined ones. */

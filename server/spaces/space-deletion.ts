@@ -183,7 +183,7 @@ async function unindexBatch(engine: Engine, trx: Database): Promise<boolean> {
 }
 
 /**
- * Deletes a batch of the messages that meet a condition, with their reports and appreciations.
+ * Deletes a batch of the messages that meet a condition, with their reports, appreciations and mentions.
  * @param beforeErasure called with the messages
  * @returns false if there are none
  */
@@ -205,6 +205,7 @@ export async function eraseMessageBatch(
   const pks = columnOf(messages, 'pk');
   await trx.deleteFrom('reports').where('message_pk', 'in', pks).execute();
   await trx.deleteFrom('appreciations').where('message_pk', 'in', pks).execute();
+  await trx.deleteFrom('mentions').where('message_pk', 'in', pks).execute();
   await trx.deleteFrom('messages').where('pk', 'in', pks).execute();
   return true;
 }

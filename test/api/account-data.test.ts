@@ -88,7 +88,7 @@ describe('downloadAccountData', () => {
     await joinSpace(ada, barred);
     const first = await sendMessage(ada, own, 'Two words');
     const { message_id: reply_to } = await sendMessage(bob, left, 'Hello');
-    const answer = { space_id: left.space_id, text: 'Just three words', reply_to };
+    const answer = { space_id: left.space_id, text: 'Three words, @bob', reply_to };
     const { data: second } = await api.sendMessage({ client, body: answer, throwOnError: true });
     const ofBob = await sendMessage(bob, joined, 'Hello');
     const body = { message_id: ofBob.message_id };
@@ -110,12 +110,13 @@ describe('downloadAccountData', () => {
     const sessions = (await api.listSessions({ client, throwOnError: true })).data.items;
     expect(sessions).toHaveLength(2);
     const ownMessage = (
-      { author: _, is_appreciated: __, reply_to, ...message }: Message,
+      { author: _, is_appreciated: __, reply_to, mentions, ...message }: Message,
       appreciation_count: number,
     ) => ({
       ...message,
       appreciation_count,
       reply_to: reply_to?.message_id ?? null,
+      mentions: mentions.map(({ user_id }) => user_id),
     });
     const time = expect.any(String);
     const [created_at, joined_at] = [time, time];

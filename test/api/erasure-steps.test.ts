@@ -236,29 +236,29 @@ describe('The deletion of an account in several transactions', () => {
     expect(await view()).toEqual(first);
   });
 
-  test('leaves no quotation of it from the first one on', async () => {
-    const body = { space_id: foreign.space_id, text: 'I agree.', reply_to: message.message_id };
+  test('leaves no quotation and no mention of it from the first one on', async () => {
+    const text = `I agree, @${gone.username}.`;
+    const body = { space_id: foreign.space_id, text, reply_to: message.message_id };
     await api.sendMessage({ client: other.client, body, throwOnError: true });
     const newest = async () => {
       const query = { space_id: foreign.space_id, limit: 1 };
       return (await api.listMessages({ client: other.client, query, throwOnError: true })).data
         .items;
     };
-    expect(await newest()).toMatchObject([{ reply_to: { text: message.text } }]);
+    expect(await newest()).toMatchObject([
+      { reply_to: { text: message.text }, mentions: [{ user_id: gone.userId }] },
+    ]);
+    const left = { text, is_reply: true, reply_to: null, mentions: [] };
     await beginErasure(gone);
     for (let isDone = false; !isDone; isDone = await eraseBatch()) {
-      expect(await newest()).toMatchObject([{ text: 'I agree.', is_reply: true, reply_to: null }]);
+      expect(await newest()).toMatchObject([left]);
       const answer = api.sendMessage({ client: other.client, body });
       expect(await getError(answer)).toBe('404 message_not_found');
       const exported: object[] = [];
       await exportRecords(app.context.engine, async (record) => void exported.push(record));
-      expect(exported).toContainEqual(
-        expect.objectContaining({ text: 'I agree.', is_reply: true, reply_to: null }),
-      );
+      expect(exported).toContainEqual(expect.objectContaining(left));
       const { data } = await api.downloadAccountData({ client: other.client });
-      expect(data?.messages).toContainEqual(
-        expect.objectContaining({ text: 'I agree.', is_reply: true, reply_to: null }),
-      );
+      expect(data?.messages).toContainEqual(expect.objectContaining(left));
     }
   });
 

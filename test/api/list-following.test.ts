@@ -107,6 +107,15 @@ describe('listParticipations with after', () => {
     const body = { text: 'Edited' };
     return api.editMessage({ client: ann.client, path: { message_id }, body, throwOnError: true });
   };
+  test('returns a space in which an edit of an earlier message mentions the reader', async () => {
+    const { message_id } = await sendMessage(ann, space, 'Hello');
+    await sendMessage(ann, space, 'later');
+    await follower.readAll();
+    const body = { text: `@${ben.username}` };
+    await api.editMessage({ client: ann.client, path: { message_id }, body, throwOnError: true });
+    await expectChanges(space);
+  });
+
   const remove = (message_id: string) =>
     api.deleteMessage({ client: ann.client, path: { message_id }, throwOnError: true });
   const appreciate = (message_id: string) =>

@@ -78,6 +78,7 @@ describe('sendMessage', () => {
       edited_at: null,
       is_reply: false,
       reply_to: null,
+      mentions: [],
     });
     expect(Date.parse(message.created_at)).toBeGreaterThanOrEqual(before);
     for (const reader of [ann, ben, carl, stranger]) expect(await list(reader)).toEqual([message]);
@@ -173,6 +174,75 @@ describe('sendMessage with reply_to', () => {
     }
     expect(await getError(reply(ben, elsewhere, hidden))).toBe('404 space_not_found');
     expect(await list(ann)).toEqual([]);
+  });
+});
+
+describe('a mention', () => {
+  const namesIn = ({ mentions }: Pick<Message, 'mentions'>) =>
+    mentions.map(({ username }) => username).sort();
+  const participationOf = async ({ client }: TestUser) =>
+    (await api.getParticipation({ client, path: space, throwOnError: true })).data;
+
+  test('is of the longest username after an @ that a user has, whatever its case', async () => {
+    await app.register('ada');
+    await app.register('ada lovelace');
+    await app.register('dot.ted-name');
+    const examples: [string, string[]][] = [
+      ['@ada lovelace and @BEN', ['ada lovelace', 'ben']],
+      ['@ada, @ada! (@ada) @ada', ['ada']],
+      ['@ada lovelaces', ['ada']],
+      ['@ADA  lovelace', ['ada']],
+      ['@dot.ted-name. @dot.ted', ['dot.ted-name']],
+      ['@adam @ada-x ada@ben.example @@ada @ ada', []],
+      ['@\u0061\u200bda', []],
+    ];
+    for (const [text, names] of examples) {
+      const message = await sendMessage(ann, space, text);
+      expect(namesIn(message), text).toEqual(names);
+      expect((await list(stranger))[0]).toEqual(message);
+    }
+  });
+
+  test('has at most 20 users, the first ones in the text', async () => {
+    const users = await Promise.all(Array.from({ length: 21 }, (_, i) => app.register(`m${i}`)));
+    const text = users.map(({ username }) => `@${username}`).join(' ');
+    const names = users.slice(0, 20).map(({ username }) => username);
+    expect(namesIn(await sendMessage(ann, space, text))).toEqual(names.sort());
+  });
+
+  test('finds only participants in a private space, and counts as unread for them', async () => {
+    await makePrivate();
+    const message = await sendMessage(ann, space, '@carl @ben @ann @nobody');
+    expect(namesIn(message)).toEqual(['ann', 'ben']);
+    expect(await participationOf(ben)).toMatchObject({ unread_count: 1, unread_mentions: 1 });
+    expect(await participationOf(ann)).toMatchObject({ unread_count: 0, unread_mentions: 0 });
+    await sendMessage(ann, space, 'Nobody');
+    expect(await participationOf(ben)).toMatchObject({ unread_count: 2, unread_mentions: 1 });
+    const path = { space_id: space.space_id };
+    const body = { message_id: message.message_id };
+    await api.markRead({ client: ben.client, path, body, throwOnError: true });
+    expect(await participationOf(ben)).toMatchObject({ unread_count: 1, unread_mentions: 0 });
+  });
+
+  test('stays when the user takes another name, and ends with the account and with an edit', async () => {
+    const user = await app.register('before');
+    const message = await sendMessage(ann, space, '@before and @ben');
+    const body = { username: 'afterwards' };
+    await api.changeUsername({ client: user.client, body, throwOnError: true });
+    const read = async () => (await list(stranger))[0] as Message;
+    expect(namesIn(await read())).toEqual(['afterwards', 'ben']);
+    await api.deleteAccount({ client: user.client, throwOnError: true });
+    expect(namesIn(await read())).toEqual(['ben']);
+    const path = { message_id: message.message_id };
+    const edit = (text: string) => api.editMessage({ client: ann.client, path, body: { text } });
+    expect(await participationOf(ben)).toMatchObject({ unread_mentions: 1 });
+    const edited = await edit('@carl');
+    expect(namesIn(edited.data as Message)).toEqual(['carl']);
+    expect(await read()).toEqual(edited.data);
+    expect(await participationOf(ben)).toMatchObject({ unread_mentions: 0 });
+    await edit('@ben @before');
+    expect(namesIn(await read())).toEqual(['ben']);
+    expect(await participationOf(ben)).toMatchObject({ unread_mentions: 1 });
   });
 });
 

@@ -249,13 +249,6 @@ const requests: Record<string, () => Promise<Response>> = {
     await app.fetch(`/api/messages/${message_id}`, { method: 'DELETE', headers });
     return sendText('Hello', headers);
   },
-  'sendMessage 404 reply_to_not_found': () =>
-    sendJson(
-      'POST',
-      '/api/messages',
-      { space_id: space.space_id, text: 'Hello', reply_to: 'unknown' },
-      ada.headers,
-    ),
   'listMessages 404 space_not_found': () => app.fetch('/api/messages?space_id=unknown'),
   'listMessages 404 message_not_found': () =>
     app.fetch(`/api/messages?space_id=${space.space_id}&around=unknown`),

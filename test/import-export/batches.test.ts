@@ -346,6 +346,7 @@ const messages = fc.record({
   text: pick('Hello', 'Goodbye', ' '),
   is_reply: maybe(fc.boolean()),
   reply_to: maybe(messageIds),
+  mentions: maybe(fc.array(userIds, { maxLength: 3 })),
   created_at: fc.constant(created_at),
 });
 const appreciations = fc.record({

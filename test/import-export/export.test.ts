@@ -64,6 +64,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
   const notExported: Record<string, string> = {
     sessions: 'Users sign in again.',
     reports: 'Only the operator of this server handles them.',
+    mentions: 'The record of a message contains them.',
     tags: 'The record of a space contains its tags with their ids.',
     space_tags: 'The record of a space contains its tags with their ids.',
     idempotency_keys: 'Clients repeat requests within a day, at the same server.',
@@ -75,7 +76,8 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
   /** Adds the optional fields that a record lacks. */
   const complete = (record: Record<string, unknown>): object => {
     const missing = Object.entries(schemas[record.type as DataRecord['type']].properties).filter(
-      ([name]) => !['tag_ids', 'reply_to'].includes(name) && !Object.hasOwn(record, name),
+      ([name]) =>
+        !['tag_ids', 'reply_to', 'mentions'].includes(name) && !Object.hasOwn(record, name),
     );
     const values = missing.map(([name, schema]) => [
       name,
@@ -146,7 +148,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
         .filter((name) => !derivedColumns[table]?.includes(name))
         .map((name) => fieldNames[`${table}.${name}`] ?? name);
       if (table === 'spaces') expected.push('tags', 'tag_ids', 'creator_read_until');
-      if (table === 'messages') expected.push('is_reply');
+      if (table === 'messages') expected.push('is_reply', 'mentions');
       const exported = [...(fields[table] ?? [])].sort();
       expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
     }

@@ -130,6 +130,7 @@ const record = fc.oneof(
     edited_at: fc.option(time),
     is_reply: optional(fc.boolean()),
     reply_to: fc.option(messageId),
+    mentions: optional(fc.array(userId, { maxLength: 3 })),
   }),
   fc.record({
     type: fc.constant('appreciation'),

@@ -124,7 +124,7 @@ describe('importRecords', () => {
     expect(await importedId()).not.toBe(await importedId());
   });
 
-  test('keeps edits and replies, also to deleted messages', async () => {
+  test('keeps edits, mentions and replies, also to deleted messages', async () => {
     const edited_at = '2026-01-02T00:00:00.000Z';
     const other = { ...bread, space_id: 'rolls', tags: [] };
     const reply = (message_id: string, reply_to: string | null, space_id = 'bread') => ({
@@ -138,7 +138,14 @@ describe('importRecords', () => {
     const report = await importRecords(
       first,
       toLines([
-        ...[ada, bob, bread, other, joined, { ...hello, edited_at }],
+        ...[
+          ada,
+          bob,
+          bread,
+          other,
+          joined,
+          { ...hello, edited_at, mentions: ['bob', 'ada', 'bob'] },
+        ],
         ...[reply('r1', 'hello'), reply('r2', 'r1'), { ...reply('r3', null), is_reply: true }],
         ...[reply('r4', 'later'), reply('r5', 'hello', 'rolls'), reply('later', null)],
       ]),
@@ -151,7 +158,7 @@ describe('importRecords', () => {
     const lines = await exportLines(first);
     const messages = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'message');
     expect(messages).toMatchObject([
-      { message_id: 'hello', edited_at, is_reply: false, reply_to: null },
+      { message_id: 'hello', edited_at, is_reply: false, reply_to: null, mentions: ['ada', 'bob'] },
       { message_id: 'r1', edited_at: null, is_reply: true, reply_to: 'hello' },
       { message_id: 'r2', is_reply: true, reply_to: 'r1' },
       { message_id: 'r3', is_reply: true, reply_to: null },

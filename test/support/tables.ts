@@ -19,6 +19,7 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   space_tags: 'stored',
   messages: 'stored',
   appreciations: 'stored',
+  mentions: 'stored',
   reports: 'stored',
   idempotency_keys: 'stored',
   public_spaces: 'index',

@@ -102,6 +102,33 @@ export const messages: Scenario[] = [
   },
   {
     operation: 'sendMessage',
+    sentence: 'a message mentions the users after @ who can read the space, and no others',
+    rule: '`@` before a username mentions this user, if the user can read the space and is not suspended: in a private space,\nonly its participants.',
+    async run({ users }) {
+      const [ada, grace, stranger] = (await users(3)) as [User, User, User];
+      const names = [grace, stranger].map(({ account }) => account.username) as [string, string];
+      const text = `@${names[0].toUpperCase()} and @${names[1]}, not x@${names[0]} or @${names[1]}x`;
+      const mentioned = ({ mentions }: Message) => mentions.map(({ user_id }) => user_id).sort();
+      const open = await createConversation(ada, 'public', grace);
+      const message = await send(ada, open.space, text);
+      equal(mentioned(message), [grace.id, stranger.id].sort(), 'mentions in a public space');
+      const { space } = await createConversation(ada, 'private', grace);
+      const { space_id } = space;
+      const hidden = await send(ada, space, text);
+      equal(mentioned(hidden), [grace.id], 'mentions in a private space');
+      const { message_id } = hidden;
+      equal(await grace.call('getMessage', { message_id }), hidden, 'The message of getMessage');
+      const unread = async () =>
+        (await grace.call('getParticipation', { space_id })).unread_mentions;
+      equal(await unread(), 1, 'unread_mentions');
+      await grace.call('markRead', { space_id, message_id });
+      equal(await unread(), 0, 'unread_mentions after markRead');
+      const edited = await ada.call('editMessage', { message_id, text: 'Nobody' });
+      equal(edited.mentions, [], 'mentions of the new text');
+    },
+  },
+  {
+    operation: 'sendMessage',
     sentence: 'one key sends one message',
     rule: 'Repetitions return the same status with the space or message as it is now.',
     async run({ users, word }) {

@@ -107,6 +107,16 @@ CREATE INDEX mails_by_time ON mails (send_after);
 
 CREATE INDEX mails_by_user ON mails (user_pk);
 
+CREATE TABLE mentions (
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  space_pk INTEGER NOT NULL,
+  created_at TEXT NOT NULL,
+  message_pk INTEGER NOT NULL REFERENCES messages ON DELETE CASCADE,
+  PRIMARY KEY (user_pk, space_pk, created_at, message_pk)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX mentions_by_message ON mentions (message_pk);
+
 CREATE TABLE message_changes (
   message_id TEXT PRIMARY KEY,
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,

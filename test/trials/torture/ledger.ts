@@ -224,6 +224,8 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
   ],
   'Not changed by the traffic.': [
     'messages.reply_to_pk',
+    'mentions.space_pk',
+    'mentions.created_at',
     'users.password_hash',
     'users.is_verified',
     'users.suspended_at',
