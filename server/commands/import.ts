@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import type { Terminal } from '../command-line/command.ts';
 import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import { printable } from '../command-line/printable.ts';
+import { describeProgress } from '../command-line/progress.ts';
 import { isDatabaseFile, openDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import {
@@ -11,7 +12,11 @@ import {
   MAX_BAD_LINES,
 } from '../import-export/import.ts';
 import { readLines } from '../import-export/lines.ts';
-import { plural, quantity } from '../text/quantity.ts';
+import { EX_DATAERR } from '../process/exit-codes.js';
+import { plural } from '../text/quantity.ts';
+
+/** Time between two lines of progress, if the output is not a terminal. */
+const LOG_INTERVAL_MS = 10_000;
 
 /** Erases the current line of a terminal, and moves to its beginning. */
 const ERASE_LINE = '\r\u001b[K';
@@ -24,9 +29,26 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
   await using engine = await openDatabase(config, { purpose: 'import' });
   const startedAt = performance.now();
   let skipped = 0;
-  let showsProgress = errors.isTTY === true;
+  const isTerminal = errors.isTTY === true;
+  let isReading = true;
+  let loggedAt = startedAt;
+  let width = 0;
+  const showProgress = (lines: number) => {
+    if (!isReading) return;
+    const now = performance.now();
+    const { bytes, totalBytes } = file;
+    const text = describeProgress({ lines, seconds: (now - startedAt) / 1000, bytes, totalBytes });
+    if (isTerminal) {
+      // Overwrites a longer text.
+      width = Math.max(width, text.length);
+      errors.write(`\r${text.padEnd(width)}`);
+    } else if (now - loggedAt >= LOG_INTERVAL_MS) {
+      loggedAt = now;
+      errors.write(`${text}\n`);
+    }
+  };
   const eraseProgress = () => {
-    if (showsProgress) errors.write(ERASE_LINE);
+    if (isTerminal && isReading) errors.write(ERASE_LINE);
   };
   try {
     const report = await importRecords(engine, readLines(readInput(file)), {
@@ -37,13 +59,11 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
         eraseProgress();
         return listBadLines(errors, lines);
       },
-      onLine: (count) => {
-        if (showsProgress) errors.write(`\r${quantity(count, 'line')}`);
-      },
+      onLine: showProgress,
     }).finally(() => {
       eraseProgress();
       // A failed import may still be reading lines.
-      showsProgress = false;
+      isReading = false;
     });
     const seconds = (performance.now() - startedAt) / 1000;
     console.log(
@@ -54,6 +74,7 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
         `in ${seconds.toFixed(1)} s. ${describeTarget(config)}`,
       ].join(', '),
     );
+    return skipped > 0 ? EX_DATAERR : 0;
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     const { bad } = error.report;
@@ -71,13 +92,23 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
 /** The input of an import, with its name for messages. */
 interface Input {
   name: string;
+  /** What has been read. */
+  bytes: number;
+  /** Undefined for a pipe. */
+  totalBytes?: number;
   chunks: AsyncIterable<string | Buffer>;
 }
 
 async function openInput(file: string, terminal: Terminal): Promise<Input> {
-  if (file === '-') return { name: 'Standard input', chunks: terminal.input };
+  if (file === '-') return { name: 'Standard input', bytes: 0, chunks: terminal.input };
   const handle = await open(file).catch((error) => throwReadError(file, error));
-  return { name: file, chunks: handle.createReadStream() };
+  const stats = await handle.stat();
+  return {
+    name: file,
+    bytes: 0,
+    ...(stats.isFile() && { totalBytes: stats.size }),
+    chunks: handle.createReadStream(),
+  };
 }
 
 /**
@@ -93,6 +124,7 @@ async function* readInput(input: Input): AsyncGenerator<Buffer, void> {
       );
     }
     isFirst = false;
+    input.bytes += chunk.length;
     yield chunk;
   }
 }

@@ -28,7 +28,8 @@ export const commands = {
       'only-new': 'Rejects references to users, spaces and messages from before the import.',
     },
     summary: 'Adds users, spaces and messages to the database in DATA_DIR.',
-    details: 'If the file is "-", it reads standard input.',
+    details:
+      'If the file is "-", it reads standard input. Exit code 65: it has skipped bad lines and imported the others.',
     nodeFlags: ['--max-semi-space-size=16', '--max-old-space-size=256'],
     load: async () => (await import('./import.ts')).importFile,
   },

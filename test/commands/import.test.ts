@@ -95,6 +95,15 @@ test.each([
   expect(stderr).toContain('\r2 lines\r\u001b[Kline 2: is not JSON\n');
 });
 
+test('An import with --skip-bad exits with 65 only if it has skipped lines', async () => {
+  const run = (input: string) => runCommand('import', ['-', '--skip-bad'], { DATA_DIR }, input);
+  expect(await run(`${toNdjson([ada])}{`)).toMatchObject({
+    code: 65,
+    stdout: expect.stringMatching(/ 1 bad line skipped,/),
+  });
+  expect((await run(toNdjson([ada]))).code).toBe(0);
+});
+
 test('An import names a file that cannot be read', async () => {
   const missing = join(folder, 'missing');
   const reasons = {
