@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { dataSettings } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { completeCommand, runCommand } from '../support/commands.ts';
 import { toNdjson } from '../support/ndjson.ts';
@@ -22,7 +23,7 @@ describe('The commands that look at accounts', () => {
     (await list(...args)).map(({ username }) => username);
 
   beforeAll(async () => {
-    settings = { DATA_DIR: app.context.config.dataDir };
+    settings = dataSettings(app);
     ada = await app.register('Ada');
     adam = await app.register('adam');
     const bob = await app.register('Bob');
