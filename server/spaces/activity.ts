@@ -5,6 +5,7 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
+import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import { previewed, previewMessage } from './message-preview.ts';
 import { isVisibleTo } from './space-access.ts';
@@ -41,7 +42,7 @@ export const latestAuthor = sql<number>`(
 )`;
 
 /** SQL for the number of messages of others in the space of a row of `participations` that the user has not read. */
-function unreadCount(userPk: number): RawBuilder<number> {
+function unreadCount(userPk: RawBuilder<number> | number): RawBuilder<number> {
   return sql<number>`(SELECT count(*) FROM ${latestMessages(readUntil)}
     WHERE author_pk <> ${userPk} AND ${isLiveUser('latest.author_pk')})`;
 }
@@ -78,8 +79,17 @@ export async function readActivity(
   { userPk }: Caller,
   spacePks: readonly number[],
 ): Promise<Map<number, Activity>> {
-  if (spacePks.length === 0) return new Map();
-  const { rows } = await sql<ActivityRow>`
+  const rows = await selectActivity(
+    db,
+    spacePks.map((spacePk) => ({ spacePk, userPk })),
+  );
+  return new Map(rows.map((row) => [row.space_pk, describeActivity(avatars, row)]));
+}
+
+const selectActivity = prepareForSet({ spacePk: 'bigint', userPk: 'bigint' }, (_, rows) => {
+  // The same one in each row.
+  const { userPk } = rows[0] as (typeof rows)[number];
+  return sql<ActivityRow>`
     SELECT participations.space_pk, ${readUntil} AS read_until, ${unreadCount(userPk)} AS unread_count,
       ${unreadMentions(userPk)} AS unread_mentions, last.message_id, last.created_at, ${previewed('last.text')} AS text,
       users.user_id, users.username, users.avatar
@@ -90,9 +100,8 @@ export async function readActivity(
     )
     LEFT JOIN users ON users.pk = last.author_pk
     WHERE participations.user_pk = ${userPk} AND left_at IS NULL
-      AND participations.space_pk IN (${sql.join(spacePks)})`.execute(db);
-  return new Map(rows.map((row) => [row.space_pk, describeActivity(avatars, row)]));
-}
+      AND participations.space_pk IN (${sql.join(columnOf(rows, 'spacePk'))})`;
+});
 
 function describeActivity(avatars: AvatarUrls, row: ActivityRow): Activity {
   const { read_until, unread_count, unread_mentions, message_id, created_at } = row;

@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import type { Participation } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import { prepare } from '../database/prepared.ts';
-import { shows } from '../database/snapshot.ts';
+import { includes, shows } from '../database/snapshot.ts';
 import type { AvatarResources } from '../resources.ts';
+import { pausing } from '../system/event-loop.ts';
 import { latestAuthor } from './activity.ts';
 import {
   areChangesKnown,
@@ -17,6 +18,9 @@ import { describeParticipations } from './participations.ts';
 // Every row that lists of spaces show has the number of the transaction that last changed it. A reader knows the changes
 // of all transactions that a snapshot shows, so the others are new. Times or ascending numbers would not be enough: with
 // several servers, a transaction can be committed after later ones.
+
+/** Number of changed spaces that are read at once. */
+const SPACES_PER_STATEMENT = 100;
 
 /** A reader of a list. */
 export interface ListReader {
@@ -48,14 +52,29 @@ export async function readListChanges(
   // Before the rows, so that they contain all changes of these transactions.
   const now = positionAt(await engine.readCommits());
   const known = readers.filter(({ position }) => areChangesKnown(position, now.since));
-  const min = Math.min(...known.map(({ position }) => position.since.snapshot.min));
-  const rows = known.length === 0 ? [] : await findRows(engine.db, { user_pk: caller.userPk, min });
-  const selections = new Map(known.map((reader) => [reader, select(rows, reader, now)]));
-  const spacePks = [...selections.values()].flatMap(({ changes }) =>
-    changes.map(({ space_pk }) => space_pk),
+  // None if nothing has been committed, which is usual for the next request after a message.
+  const behind = known.filter(
+    ({ position }) => !includes(position.since.snapshot, now.since.snapshot),
   );
-  const found = await describeParticipations(engine.db, avatars, caller, [...new Set(spacePks)]);
-  const participations = new Map(found.map((each) => [each.space.space_id, each]));
+  const min = Math.min(...behind.map(({ position }) => position.since.snapshot.min));
+  const rows =
+    behind.length === 0 ? [] : await findRows(engine.db, { user_pk: caller.userPk, min });
+  const selections = new Map<ListReader, Selection>();
+  const pause = pausing();
+  for (const reader of known) {
+    selections.set(reader, select(rows, reader, now));
+    await pause();
+  }
+  const changes = [...selections.values()].flatMap((selection) => selection.changes);
+  const spacePks = [...new Set(changes.map(({ space_pk }) => space_pk))];
+  const participations = new Map<string, Participation>();
+  for (let i = 0; i < spacePks.length; i += SPACES_PER_STATEMENT) {
+    const some = spacePks.slice(i, i + SPACES_PER_STATEMENT);
+    for (const each of await describeParticipations(engine.db, avatars, caller, some)) {
+      participations.set(each.space.space_id, each);
+    }
+    await pause();
+  }
   return readers.map((reader) => {
     const selection = selections.get(reader);
     if (!selection || selection.changes.some(({ space_id }) => space_id === null)) {

@@ -4,7 +4,7 @@ import type { Engine } from '../database/engine.ts';
 import { includes } from '../database/snapshot.ts';
 import { DomainError } from '../errors.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
-import { nextTurn, takeTurn } from '../system/event-loop.ts';
+import { nextTurn, pausing, takeTurn } from '../system/event-loop.ts';
 import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts';
 import type { Waits } from '../system/waits.ts';
 import { findAudience } from './list-audience.ts';
@@ -135,8 +135,11 @@ export function openListFollowers(
 
   function end(follower: Follower, result: ListChanges | DomainError): void {
     leave(follower);
-    if (result instanceof DomainError) follower.reject(result);
-    else follower.resolve(result);
+    // One event can concern thousands of requests, whose clients then send their next ones at once.
+    takeTurn(follower.sender, () => {
+      if (result instanceof DomainError) follower.reject(result);
+      else follower.resolve(result);
+    });
   }
 
   /** Reads the list of an account, also for what happens meanwhile. Never rejects. */
@@ -162,7 +165,9 @@ export function openListFollowers(
       const changes = await readListChanges({ engine, avatars }, first.caller, followers);
       // After the read, because a caller whose session has ended must not get later changes.
       const ended = await findEnded(followers);
+      const pause = pausing();
       for (const [i, follower] of followers.entries()) {
+        await pause();
         if (!account.followers.has(follower)) continue;
         if (ended.has(follower)) end(follower, sessionEnded());
         else respond(account, follower, changes[i] as ListChanges);
@@ -183,7 +188,7 @@ export function openListFollowers(
 
   function respond(account: Account, follower: Follower, changes: ListChanges): void {
     if (changes.items.length + changes.leftSpaceIds.length > 0 || !changes.isComplete) {
-      deliver(follower, changes);
+      end(follower, changes);
       return;
     }
     follower.position = changes.newer;
@@ -191,13 +196,6 @@ export function openListFollowers(
     if (changes.newer.part) account.hasNews = true;
     else if (follower.waitMs === 0 || waits.isEnding) end(follower, changes);
     else beginWaiting(follower);
-  }
-
-  function deliver(follower: Follower, changes: ListChanges): void {
-    leave(follower);
-    // A message can concern thousands of lists, whose readers send their next requests at once.
-    if (follower.cancelWait) takeTurn(follower.sender, () => follower.resolve(changes));
-    else follower.resolve(changes);
   }
 
   function beginWaiting(follower: Follower): void {
@@ -236,7 +234,9 @@ export function openListFollowers(
   }
 
   async function findEnded(followers: readonly Follower[]): Promise<Set<Follower>> {
-    const keys = followers.map(({ caller }) => ({ pk: caller.sessionPk }));
+    const keys = [...new Set(followers.map(({ caller }) => caller.sessionPk))].map((pk) => ({
+      pk,
+    }));
     const sessions = new Set((await findSessions(engine.db, keys)).map(({ pk }) => pk));
     return new Set(followers.filter(({ caller }) => !sessions.has(caller.sessionPk)));
   }

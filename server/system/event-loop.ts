@@ -93,6 +93,16 @@ export function nextTurn(line = currentSender()): Promise<void> {
   });
 }
 
+/** Returns a function for each step of a long loop, which waits for the next turn when this one has taken SLICE_MS. */
+export function pausing(): () => Promise<void> {
+  let endsAt = performance.now() + SLICE_MS;
+  return async () => {
+    if (performance.now() < endsAt) return;
+    await nextTurn();
+    endsAt = performance.now() + SLICE_MS;
+  };
+}
+
 function scheduleSlice(): void {
   isSliceScheduled = true;
   setImmediate(() => {
