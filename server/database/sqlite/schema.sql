@@ -151,7 +151,8 @@ CREATE TABLE participations (
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX current_participations_by_user ON participations (user_pk, joined_at) WHERE left_at IS NULL;
+CREATE INDEX current_participations_by_user ON participations (user_pk, joined_at, space_pk, left_at, changed_in)
+  WHERE left_at IS NULL;
 
 CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHERE left_at IS NULL;
 

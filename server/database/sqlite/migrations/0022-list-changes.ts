@@ -18,8 +18,10 @@ const statements = [
   'ALTER TABLE participations ADD COLUMN left_in INTEGER',
   'ALTER TABLE message_changes ADD COLUMN changed_in INTEGER',
   'CREATE INDEX deletions_by_space ON message_changes (space_pk, changed_at) WHERE changed_in IS NOT NULL',
-  // There can be many more past participations.
-  'CREATE INDEX current_participations_by_user ON participations (user_pk, joined_at) WHERE left_at IS NULL',
+  // There can be many more past participations. With all columns that followers of lists read, also left_at, which SQLite
+  // would otherwise look up, because rows of one user are far apart.
+  `CREATE INDEX current_participations_by_user ON participations (user_pk, joined_at, space_pk, left_at, changed_in)
+    WHERE left_at IS NULL`,
   'CREATE INDEX past_participations_by_user ON participations (user_pk, left_in) WHERE left_in IS NOT NULL',
   'ALTER TABLE erased_spaces ADD COLUMN space_id TEXT',
   'ALTER TABLE erased_spaces ADD COLUMN changed_in INTEGER',
