@@ -37,6 +37,8 @@ const SHARES = {
   deleteAccount: 2,
 };
 
+const KINDS = Object.keys(SHARES) as (keyof typeof SHARES)[];
+
 interface WalkOptions {
   /** They follow their lists, and change spaces. */
   users: readonly TestUser[];
@@ -114,6 +116,7 @@ class Walk {
   readonly #spaces: { space_id: string; code: string | null }[] = [];
   readonly #messages: { message_id: string; space_id: string }[] = [];
   #names = 0;
+  #begun = 0;
 
   constructor(users: readonly TestUser[], engine: Engine, register: WalkOptions['register']) {
     this.#users = users;
@@ -123,7 +126,10 @@ class Walk {
 
   async change(count: number): Promise<void> {
     for (let i = 0; i < count; i += 1) {
-      await this.#changes[drawName(SHARES)]();
+      // Each kind once, and then by chance.
+      const kind = KINDS[this.#begun] ?? drawName(SHARES);
+      this.#begun += 1;
+      await this.#changes[kind]();
       this.changes += 1;
     }
   }
