@@ -25,6 +25,7 @@ describe('The metrics', () => {
   let names: string[];
 
   beforeAll(async () => {
+    await app.register();
     await app.fetch('/api/spaces/search?q=tea');
     await scrape();
     // It shows the first scrape as a request.
@@ -65,7 +66,7 @@ describe('The metrics', () => {
 
   test('count accounts, reports, waiting requests and bytes, and know the last backup', async () => {
     const earlier = parseMetrics(text);
-    expect(earlier('space_service_accounts')).toBe(0);
+    expect(earlier('space_service_accounts')).toBe(1);
     expect(earlier('space_service_open_reports')).toBe(0);
     expect(earlier('space_service_last_backup_timestamp_seconds')).toBe(0);
     const size = earlier('space_service_database_size_bytes');
