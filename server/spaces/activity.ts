@@ -48,7 +48,7 @@ function unreadCount(userPk: RawBuilder<number> | number): RawBuilder<number> {
 }
 
 /** SQL for the number of these messages that mention the user, at most 100. The primary key finds them. */
-function unreadMentions(userPk: number): RawBuilder<number> {
+function unreadMentions(userPk: RawBuilder<number> | number): RawBuilder<number> {
   return sql<number>`(SELECT count(*) FROM (
     SELECT 1 FROM mentions JOIN messages ON messages.pk = mentions.message_pk
     WHERE mentions.user_pk = ${userPk} AND mentions.space_pk = participations.space_pk
