@@ -2,14 +2,22 @@ import type { InfiniteData, QueryClient, QueryFilters, QueryKey } from '@tanstac
 import type { Message, MessagePage } from '../generated/types.gen.ts';
 import { changeCached } from './cache-changes.ts';
 
-/** Adds a message to the infinite lists of its space in the cache, or replaces it there. */
+/** Number of code points of a message in a preview. */
+const MAX_PREVIEW_LENGTH = 140;
+
+/** Adds a message to the infinite lists of its space in the cache, or replaces it there, also in what answers it. */
 export function putMessage(queryClient: QueryClient, message: Message): void {
-  const isSame = ({ message_id }: Message) => message_id === message.message_id;
+  const isSame = ({ message_id }: { message_id: string }) => message_id === message.message_id;
+  const preview = previewOf(message);
+  const update = (each: Message) => {
+    if (isSame(each)) return message;
+    return each.reply_to && isSame(each.reply_to) ? { ...each, reply_to: preview } : each;
+  };
   changeMessages(queryClient, message.space_id, (pages) => {
     if (pages.some(({ items }) => items.some(isSame))) {
       return pages.map((page) => ({
         ...page,
-        items: page.items.map((each) => (isSame(each) ? message : each)),
+        items: page.items.map(update),
       }));
     }
     // The end of the last page is its place only if no older message remains to be loaded.
@@ -23,6 +31,13 @@ export function putMessage(queryClient: QueryClient, message: Message): void {
   });
 }
 
+function previewOf({ message_id, author, text, created_at }: Message): Message['reply_to'] {
+  const codePoints = [...text];
+  const beginning = codePoints.slice(0, MAX_PREVIEW_LENGTH).join('');
+  const isWhole = codePoints.length <= MAX_PREVIEW_LENGTH;
+  return { message_id, author, text: isWhole ? text : `${beginning}…`, created_at };
+}
+
 /** Removes a message from the infinite lists of its space in the cache; without a space, from all. */
 export function dropMessage(
   queryClient: QueryClient,
@@ -31,7 +46,11 @@ export function dropMessage(
   changeMessages(queryClient, space_id, (pages) =>
     pages.map((page) => ({
       ...page,
-      items: page.items.filter((each) => each.message_id !== message_id),
+      items: page.items
+        .filter((each) => each.message_id !== message_id)
+        .map((each) =>
+          each.reply_to?.message_id === message_id ? { ...each, reply_to: null } : each,
+        ),
     })),
   );
 }

@@ -1,5 +1,6 @@
 import {
   type QueryClient,
+  type UseMutationOptions,
   useMutation,
   useMutationState,
   useQueryClient,
@@ -7,11 +8,12 @@ import {
 import {
   appreciateMessageMutation,
   deleteMessageMutation,
+  editMessageMutation,
   sendMessageMutation,
   withdrawAppreciationMutation,
 } from '../generated/@tanstack/react-query.gen.ts';
 import type { Client } from '../generated/client/index.ts';
-import type { Message, SendMessageData } from '../generated/types.gen.ts';
+import type { Message } from '../generated/types.gen.ts';
 import { type ApiError, toApiError } from './errors.ts';
 import { messagesIn, type SpaceEvents } from './following.ts';
 import { type LiveOptions, useFollowing } from './following-hook.ts';
@@ -55,23 +57,63 @@ export interface UnsentMessage {
   waitsFor: ApiError | null;
 }
 
-/** Aborts the request of each message, by the variables of its mutation. */
-const controllers = new WeakMap<object, AbortController>();
-
 /**
  * Sends messages to a space, one after the other. The cache of mutations contains those that are not sent yet, so they
  * are sent while other views are shown, too. Without a connection, after 429 and 503, and while the session has expired,
  * they wait until it is possible.
  */
-export function useUnsentMessages(spaceId: string, options: MessageOptions = {}) {
-  const { onError, client } = options;
-  const queryClient = useQueryClient();
+export function useUnsentMessages(spaceId: string, { client, onError }: MessageOptions = {}) {
   const mutationKey = ['sendMessage', spaceId];
+  const { unsent, send, ...others } = useTexts(
+    mutationKey,
+    sendMessageMutation({ client }),
+    onError,
+  );
+  return {
+    unsent,
+    /** @param replyTo the message in the same space that the new one answers, if it answers one */
+    send: (text: string, replyTo?: Pick<Message, 'message_id'> | null) =>
+      send({ body: { space_id: spaceId, text, reply_to: replyTo?.message_id } }),
+    ...others,
+  };
+}
+
+/** Edits a message of the caller. Edits that are not saved yet are kept and repeated like those of {@link useUnsentMessages}. */
+export function useMessageEdit({ message_id }: Message, { client, onError }: MessageOptions = {}) {
+  const mutationKey = ['editMessage', message_id];
+  const edits = useTexts(mutationKey, editMessageMutation({ client }), onError);
+  const unsaved = edits.unsent.at(-1) ?? null;
+  const discard = () => {
+    for (const { id } of edits.unsent) edits.discard(id);
+  };
+  return {
+    /** The text that is not saved yet; null if there is none. */
+    unsaved,
+    /** Replaces the text, also one that is not saved yet. */
+    edit(text: string): void {
+      discard();
+      edits.send({ path: { message_id }, body: { text } });
+    },
+    saveAgain: () => unsaved && edits.sendAgain(unsaved.id),
+    discard,
+  };
+}
+
+/** Aborts the request of each text, by the variables of its mutation. */
+const controllers = new WeakMap<object, AbortController>();
+
+/** Sends the texts of new or edited messages, one after the other. */
+function useTexts<Variables extends { body: { text: string } }>(
+  mutationKey: string[],
+  options: UseMutationOptions<Message, ApiError, Variables>,
+  onError: MessageOptions['onError'],
+) {
+  const queryClient = useQueryClient();
   const mutations = queryClient.getMutationCache();
   const mutationOf = (variables: unknown) =>
     mutations.getAll().find(({ state }) => state.variables === variables);
   const { mutate } = useMutation({
-    ...repeated(queryClient, sendMessageMutation({ client })),
+    ...repeated(queryClient, options),
     mutationKey,
     scope: { id: mutationKey.join() },
     gcTime: Number.POSITIVE_INFINITY,
@@ -97,7 +139,7 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
       if (isPending && failureReason) waitsFor = toApiError(undefined, failureReason);
       return {
         id: mutationId,
-        text: (variables as SendMessageData).body.text,
+        text: (variables as Variables).body.text,
         error: isPending ? null : toApiError(undefined, error),
         waitsFor: isPending ? waitsFor : null,
       };
@@ -107,14 +149,11 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
   const findMutation = (id: number) =>
     mutations.getAll().find(({ mutationId }) => mutationId === id);
 
-  function send(text: string): void {
+  function send(text: Variables): void {
     const controller = new AbortController();
-    const variables = {
-      body: { space_id: spaceId, text },
-      // With the same key, a repeated request does not send the message twice.
-      headers: { 'Idempotency-Key': newKey() },
-      signal: controller.signal,
-    };
+    const { signal } = controller;
+    // With the same key, a repeated request does not take effect twice.
+    const variables = { ...text, headers: { 'Idempotency-Key': newKey() }, signal };
     controllers.set(variables, controller);
     mutate(variables);
   }
@@ -125,7 +164,7 @@ export function useUnsentMessages(spaceId: string, options: MessageOptions = {})
     mutation?.execute(mutation.state.variables).catch(() => {});
   }
 
-  /** Does not delete a message that the service has received already. */
+  /** Does not undo what the service has received already. */
   function discard(id: number): void {
     const mutation = findMutation(id);
     if (!mutation) return;

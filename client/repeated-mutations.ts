@@ -1,4 +1,8 @@
-import type { QueryClient, UseMutationOptions } from '@tanstack/react-query';
+import type {
+  MutationFunctionContext,
+  QueryClient,
+  UseMutationOptions,
+} from '@tanstack/react-query';
 import { ApiError, SessionChangedError } from './errors.ts';
 import { retryDelay } from './retries.ts';
 import { sessionOf } from './session-hooks.ts';
@@ -10,19 +14,18 @@ const MAX_RETRIES = 2;
  * Adds to the options of a mutation that it is repeated until the connection, the server and the session permit it, also
  * while other views are shown. A mutation that waits when another user signs in is not sent.
  */
-export function repeated<Data, Variables, Result>(
+export function repeated<Data, Variables>(
   queryClient: QueryClient,
-  options: UseMutationOptions<Data, ApiError, Variables, Result>,
-): UseMutationOptions<Data, ApiError, Variables, Result> {
-  const { mutationFn } = options;
+  { mutationFn, meta }: UseMutationOptions<Data, ApiError, Variables>,
+) {
   const mutationOf = (variables: Variables) =>
     queryClient
       .getMutationCache()
       .getAll()
       .find(({ state }) => state.variables === variables);
   return {
-    ...options,
-    mutationFn: async (variables, context) => {
+    meta,
+    mutationFn: async (variables: Variables, context: MutationFunctionContext) => {
       // Only after the rejected request, so that people see why it waits.
       if (mutationOf(variables)?.state.failureCount) await untilSignedIn(queryClient);
       // One that was waiting when another user has signed in is not in the cache any more.
@@ -30,8 +33,8 @@ export function repeated<Data, Variables, Result>(
       return mutationFn(variables, context);
     },
     // The first request is sent even if the browser believes to be offline. Repetitions wait until it is online.
-    networkMode: 'offlineFirst',
-    retry: (failures, error) =>
+    networkMode: 'offlineFirst' as const,
+    retry: (failures: number, error: ApiError) =>
       willBePossible(queryClient, error) || (isTemporary(error) && failures < MAX_RETRIES),
     retryDelay,
   };

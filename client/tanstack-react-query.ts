@@ -32,6 +32,7 @@ export {
   useAppreciation,
   useLiveMessages,
   useMessageDeletion,
+  useMessageEdit,
   useUnsentMessages,
 } from './message-hooks.ts';
 export {

@@ -21,6 +21,7 @@ import {
   useAppreciation,
   useConversation,
   useLiveMessages,
+  useMessageEdit,
   useParticipation,
   useUnsentMessages,
 } from '../../client/tanstack-react-query.ts';
@@ -215,6 +216,40 @@ test('useUnsentMessages never sends a message that has been discarded', async ()
   expect(await requests[1]?.json()).toMatchObject({ text: 'Next' });
   expect(hook.current.unsent.map(({ text }) => text)).toEqual(['Next']);
   expect(onError).not.toHaveBeenCalled();
+});
+
+test('useMessageEdit keeps the last edit until it is saved, and replies show the saved one', async () => {
+  const message = await sendMessage(ada, space, 'Helo');
+  const answer = { space_id: space.space_id, text: 'Hi', reply_to: message.message_id };
+  await api.sendMessage({ client: grace.client, body: answer, throwOnError: true });
+  const list = listMessagesInfiniteOptions({ client, query: space });
+  await queryClient.fetchInfiniteQuery(list);
+  const hook = render(() => useMessageEdit(message, { client }), undefined);
+  const texts: string[] = [];
+  service.respond = async (request) => {
+    const { text } = await request.clone().json();
+    texts.push(text);
+    const isFirst = texts.length === 1;
+    return isFirst
+      ? new Response('', { status: 503, headers: { 'Retry-After': '1' } })
+      : fetch(request);
+  };
+  hook.current.edit('Hell');
+  await eventually(() => expect(hook.current.unsaved?.waitsFor).toBeInstanceOf(ApiError));
+  hook.current.edit('Hello');
+  await eventually(() => expect(hook.current.unsaved).toBeNull());
+  const [reply, original] = queryClient.getQueryData(list.queryKey)?.pages[0]?.items ?? [];
+  expect([original?.text, reply?.reply_to?.text]).toEqual(['Hello', 'Hello']);
+  // Longer than the pause before the repetition of the first one.
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(texts).toEqual(['Hell', 'Hello']);
+
+  service.respond = () => undefined;
+  await api.deleteMessage({ client: ada.client, path: message, throwOnError: true });
+  hook.current.edit('Hello again');
+  await eventually(() => expect(hook.current.unsaved?.error?.code).toBe('message_not_found'));
+  hook.current.discard();
+  await eventually(() => expect(hook.current.unsaved).toBeNull());
 });
 
 test('messages of an earlier user are not sent after another one has signed in', async () => {

@@ -1,4 +1,4 @@
-import { type FormEvent, useRef } from 'react';
+import { type FormEvent, useId, useRef } from 'react';
 import { Counter, charactersLeft } from '../ui/counter.tsx';
 import { Icon } from '../ui/icon.tsx';
 
@@ -8,24 +8,32 @@ interface ComposerProps {
   draft: string;
   setDraft: (text: string) => void;
   onSend: (text: string) => void;
+  /** What the text is. */
+  label?: string;
+  /** With it, the field has the focus, and Escape ends it. */
+  onCancel?: () => void;
 }
 
-/** The field for a new message. Enter sends it, Shift+Enter begins a new line. */
-export function Composer({ draft, setDraft, onSend }: ComposerProps) {
+/** The field for a new or edited message. Enter sends it, Shift+Enter begins a new line. */
+export function Composer(props: ComposerProps) {
+  const { draft, setDraft, onSend, label = 'Message', onCancel } = props;
+  const id = useId();
   const form = useRef<HTMLFormElement>(null);
   const left = charactersLeft(draft, { max: MAX_CODE_POINTS });
   function submit(event: FormEvent): void {
     event.preventDefault();
     if (draft.trim() === '' || left < 0) return;
-    onSend(draft);
     setDraft('');
+    onSend(draft);
   }
   return (
     <form ref={form} className="composer" onSubmit={submit}>
-      <Counter id="characters-left" left={left} max={MAX_CODE_POINTS} />
+      <Counter id={id} left={left} max={MAX_CODE_POINTS} />
       <textarea
-        aria-label="Message"
-        aria-describedby="characters-left"
+        aria-label={label}
+        aria-describedby={id}
+        // biome-ignore lint/a11y/noAutofocus: the button of the edit had the focus.
+        autoFocus={!!onCancel}
         aria-invalid={left < 0}
         placeholder="Write a message"
         rows={1}
@@ -34,16 +42,28 @@ export function Composer({ draft, setDraft, onSend }: ComposerProps) {
         value={draft}
         onChange={(event) => setDraft(event.target.value)}
         onKeyDown={(event) => {
+          if (event.key === 'Escape') onCancel?.();
           // While text is composed, such as Japanese, Enter chooses a word.
           if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
           event.preventDefault();
           form.current?.requestSubmit();
         }}
       />
-      <button type="submit">
-        <Icon name="send" />
-        <span className="visually-hidden">Send</span>
-      </button>
+      {onCancel ? (
+        <>
+          <button type="submit" className="small">
+            Save
+          </button>
+          <button type="button" className="secondary small" onClick={onCancel}>
+            Cancel
+          </button>
+        </>
+      ) : (
+        <button type="submit" className="send">
+          <Icon name="send" />
+          <span className="visually-hidden">Send</span>
+        </button>
+      )}
     </form>
   );
 }

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react';
 import type { Message, Space } from 'space-service';
 import { useConversation } from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
+import { LastMessage } from '../start/your-spaces.tsx';
 import { useDraft } from '../ui/draft.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { useNearView } from '../ui/pages.tsx';
@@ -9,6 +10,7 @@ import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDay } from '../words.ts';
 import { Composer } from './composer.tsx';
 import { JoinBar } from './join-bar.tsx';
+import { LinkedMessage } from './linked-message.tsx';
 import { MessageItem } from './message-item.tsx';
 import { useScrolling } from './scrolling.ts';
 import { UnsentItem } from './unsent-item.tsx';
@@ -16,14 +18,19 @@ import { UnsentItem } from './unsent-item.tsx';
 /** Messages of one author within this time share one header. */
 const GROUP_MS = 5 * 60_000;
 
+/** A linked message is looked for among this many. An older one is shown above the others. */
+const MAX_SEARCHED = 500;
+
 interface ConversationProps {
   space: Space;
+  /** The message of a link. */
+  linkedId: string | null;
   /** Called when the reader seems to have lost access, or cannot write any more. */
   onAccessChange: () => void;
 }
 
 /** The messages, newest at the bottom, and what can be written below them. */
-export function Conversation({ space, onAccessChange }: ConversationProps) {
+export function Conversation({ space, linkedId, onAccessChange }: ConversationProps) {
   const { space_id } = space;
   const conversation = useConversation(space_id, {
     isParticipant: space.participation !== null,
@@ -38,17 +45,37 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
   }, [lost, onAccessChange]);
   const { draft, change: setDraft } = useDraft(`message ${space_id}`);
   const profile = useProfile();
+  const [original, setOriginal] = useState<Message | null>(null);
   const { scroller, list, scrollToEnd } = useScrolling(messages, isReady, show);
+  const isFound = messages.some(({ message_id }) => message_id === linkedId);
+  useEffect(() => {
+    const element = isReady && isFound && document.getElementById(linkedId ?? '');
+    if (!element) return;
+    element.scrollIntoView({ block: 'center' });
+    element.focus({ preventScroll: true });
+  }, [isReady, isFound, linkedId]);
+  const { hasNextPage, isFetching, fetchNextPage } = query;
+  const isSearching =
+    isReady && !!linkedId && !isFound && hasNextPage && messages.length < MAX_SEARCHED;
+  useEffect(() => {
+    if (isSearching && !isFetching) void fetchNextPage();
+  }, [isSearching, isFetching, fetchNextPage]);
   const top = useNearView(() => {
-    if (isReady && query.hasNextPage && !query.isFetching) void query.fetchNextPage();
+    if (isReady && hasNextPage && !isFetching) void fetchNextPage();
   });
   const newest = messages.at(-1);
   function sendAtEnd(text: string): void {
     scrollToEnd();
-    send(text);
+    send(text, original);
+    setOriginal(null);
+  }
+  function reply(message: Message): void {
+    setOriginal(message);
+    document.querySelector<HTMLElement>('#after-messages textarea')?.focus();
   }
   return (
     <>
+      {linkedId && !isFound && <LinkedMessage id={linkedId} />}
       <button
         type="button"
         className="skip-link"
@@ -62,7 +89,7 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
         <div className="scrolled">
           <p ref={top} className="list-status" role="status">
             {isReady &&
-              (query.hasNextPage ? 'Loading earlier messages …' : 'The beginning of this space.')}
+              (hasNextPage ? 'Loading earlier messages …' : 'The beginning of this space.')}
           </p>
           {!isReady && !query.error && <Skeletons count={5} height="4rem" />}
           {query.error && <Failure error={query.error} onRetry={() => void query.refetch()} />}
@@ -78,6 +105,8 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
                 day={dayOf(message, messages[index - 1])}
                 isContinued={message !== firstUnread && isContinued(message, messages[index - 1])}
                 isFirstUnread={message === firstUnread}
+                isLinked={message.message_id === linkedId}
+                onReply={space.participation ? reply : undefined}
               />
             ))}
             {profile &&
@@ -102,6 +131,14 @@ export function Conversation({ space, onAccessChange }: ConversationProps) {
           <button type="button" className="secondary small newer" onClick={scrollToEnd}>
             New messages
           </button>
+        )}
+        {original && (
+          <p className="original">
+            <LastMessage {...original} />
+            <button type="button" className="secondary small" onClick={() => setOriginal(null)}>
+              Cancel reply
+            </button>
+          </p>
         )}
         {space.participation ? (
           <Composer draft={draft} setDraft={setDraft} onSend={sendAtEnd} />

@@ -1,22 +1,19 @@
 import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { Message, Space } from 'space-service';
-import {
-  deleteMessageMutation,
-  editMessageMutation,
-  reportMessageMutation,
-} from 'space-service/tanstack-react-query';
+import { deleteMessageMutation, reportMessageMutation } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
+import { LastMessage } from '../start/your-spaces.tsx';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
-import { DialogButton } from '../ui/dialog.tsx';
-import { Field, Form, textsOf } from '../ui/form.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { LinkedText } from '../ui/linked-text.tsx';
 import { showConfirmation } from '../ui/notice.tsx';
 import { formatTime, quote } from '../words.ts';
 import { Appreciation } from './appreciation.tsx';
 import { Appreciations } from './appreciations.tsx';
+import { OwnText } from './own-text.tsx';
 import { ReportButton } from './report-button.tsx';
 
 interface MessageItemProps {
@@ -27,18 +24,30 @@ interface MessageItemProps {
   /** Whether the message before has the same author. */
   isContinued: boolean;
   isFirstUnread: boolean;
+  /** Whether a link leads here. */
+  isLinked: boolean;
+  /** Begins an answer; missing if the reader cannot write. */
+  onReply: ((message: Message) => void) | undefined;
 }
 
 export function MessageItem(props: MessageItemProps) {
-  const { message, space, day, isContinued, isFirstUnread } = props;
+  const { message, space, day, isContinued, isFirstUnread, isLinked, onReply } = props;
   const { author, text, created_at, edited_at } = message;
   const isPlain = message.appreciation_count === 0;
+  const isOwn = useProfile()?.user_id === author.user_id;
+  const [isEdited, setIsEdited] = useState(false);
+  const startEdit = () => setIsEdited(true);
   return (
     <li>
       {day && <p className="day">{day}</p>}
       {isFirstUnread && <p className="day unread">New</p>}
       {/* Without a mouse, a tap moves the focus here, which shows the toolbar. */}
-      <article className={isContinued ? 'message continued' : 'message'} tabIndex={-1}>
+      <article
+        id={message.message_id}
+        className={isContinued ? 'message continued' : 'message'}
+        data-linked={isLinked}
+        tabIndex={-1}
+      >
         <p className="message-header">
           <span className={isContinued ? 'visually-hidden' : undefined}>
             <UserLink user={author} size={36} />
@@ -53,16 +62,44 @@ export function MessageItem(props: MessageItemProps) {
             </>
           )}
         </p>
-        <p className="text" dir="auto">
-          <LinkedText text={text} />
-        </p>
+        {message.is_reply && <Original message={message} />}
+        {isOwn ? (
+          <OwnText
+            message={message}
+            isEdited={isEdited}
+            onEdit={startEdit}
+            onEnd={() => setIsEdited(false)}
+          />
+        ) : (
+          <p className="text" dir="auto">
+            <LinkedText text={text} />
+          </p>
+        )}
         {/* The toolbar is shown when the mouse is over the message, or the focus in it. */}
         <div className={isPlain ? 'message-footer toolbar' : 'message-footer'}>
           <Appreciation message={message} />
-          <Actions message={message} space={space} className={isPlain ? '' : 'toolbar'} />
+          <Actions
+            message={message}
+            space={space}
+            className={isPlain ? '' : 'toolbar'}
+            onEdit={startEdit}
+            onReply={onReply}
+          />
         </div>
       </article>
     </li>
+  );
+}
+
+/** The beginning of the message that another one answers, with a link to it. */
+function Original({ message: { space_id, reply_to } }: { message: Message }) {
+  if (!reply_to) return <p className="hint">Answers a message that has been deleted.</p>;
+  return (
+    <p className="original">
+      <a href={addressOf('space', { id: space_id, message: reply_to.message_id })}>
+        <LastMessage {...reply_to} />
+      </a>
+    </p>
   );
 }
 
@@ -70,9 +107,11 @@ interface ActionsProps {
   message: Message;
   space: Space;
   className: string;
+  onEdit: () => void;
+  onReply: MessageItemProps['onReply'];
 }
 
-function Actions({ message, space, className }: ActionsProps) {
+function Actions({ message, space, className, onEdit, onReply }: ActionsProps) {
   const { message_id, space_id, author } = message;
   const ownId = useProfile()?.user_id;
   const deletion = useMutation({ ...deleteMessageMutation(), onSuccess: showConfirmation });
@@ -89,6 +128,17 @@ function Actions({ message, space, className }: ActionsProps) {
       >
         <Icon name="link" />
       </a>
+      {onReply && (
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={`Reply to message ${quoted}`}
+          title="Reply to this message"
+          onClick={() => onReply(message)}
+        >
+          <Icon name="reply" />
+        </button>
+      )}
       {ownId && message.appreciation_count > 0 && <Appreciations message={message} />}
       {ownId && ownId !== author.user_id && (
         <ReportButton
@@ -100,14 +150,15 @@ function Actions({ message, space, className }: ActionsProps) {
         />
       )}
       {ownId === author.user_id && (
-        <DialogButton
-          label={<Icon name="pencil" />}
-          name={`Edit message ${quoted}`}
+        <button
+          type="button"
           className="icon-button"
-          title="Edit message"
+          aria-label={`Edit message ${quoted}`}
+          title="Edit this message"
+          onClick={onEdit}
         >
-          {(close) => <EditForm message={message} onClose={close} />}
-        </DialogButton>
+          <Icon name="pencil" />
+        </button>
       )}
       {canDelete && (
         <Confirmation
@@ -123,21 +174,5 @@ function Actions({ message, space, className }: ActionsProps) {
         />
       )}
     </div>
-  );
-}
-
-function EditForm({ message, onClose }: { message: Message; onClose: () => void }) {
-  const { message_id, text } = message;
-  const edit = useMutation(editMessageMutation());
-  return (
-    <Form
-      mutation={edit}
-      submit="Save"
-      variables={(fields) => ({ path: { message_id }, body: textsOf(fields, 'text') })}
-      onClose={onClose}
-      cancel="Cancel"
-    >
-      <Field label="Text" name="text" rows={4} defaultValue={text} limit={{ max: 2000 }} />
-    </Form>
   );
 }

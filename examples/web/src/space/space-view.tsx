@@ -11,7 +11,6 @@ import { quantity } from '../words.ts';
 import { About } from './about.tsx';
 import { Conversation } from './conversation.tsx';
 import { InvitedView } from './invited-view.tsx';
-import { LinkedMessage } from './linked-message.tsx';
 
 /** One space: its conversation, and everything about it. On phones, it shows one of both. */
 export function SpaceView({ id, parameters }: { id: string; parameters: URLSearchParams }) {
@@ -49,14 +48,12 @@ export function SpaceView({ id, parameters }: { id: string; parameters: URLSearc
       </div>
     );
   }
-  const message = parameters.get('message');
   const shown = parameters.get('view') ?? 'conversation';
   return (
     <div className="space" data-shown={shown}>
       <SpaceHeader space={space} shown={shown} />
       <section className="conversation" aria-label="Conversation">
-        {message && <LinkedMessage id={message} />}
-        <Conversation space={space} onAccessChange={refetch} />
+        <Conversation space={space} linkedId={parameters.get('message')} onAccessChange={refetch} />
       </section>
       <About space={space} />
     </div>

@@ -76,8 +76,8 @@ function Shortcut({ space, unread_count, last_message }: Participation) {
   );
 }
 
-/** The beginning of the latest message, on one line. */
-function LastMessage({ author, text }: NonNullable<Participation['last_message']>) {
+/** The beginning of a message, on one line. */
+export function LastMessage({ author, text }: NonNullable<Participation['last_message']>) {
   return (
     <span className="last-message">
       <bdi>{author.username}</bdi>: <bdi>{text}</bdi>
