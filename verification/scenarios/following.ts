@@ -105,7 +105,14 @@ export const following: Scenario[] = [
       const { space, messages } = await createConversation(ada, 'private', grace);
       const [first, second] = messages.map(({ message_id }) => message_id) as [string, string];
       const follower = await new Follower(ada, space.space_id).start();
+      const other = await new Follower(grace, space.space_id).start();
       await grace.call('appreciateMessage', { message_id: first });
+      const changed = (await other.read()).changed_items;
+      equal(
+        changed.map(({ is_appreciated }) => is_appreciated),
+        [true],
+        'is_appreciated of the message that the follower has appreciated',
+      );
       await follower.readAll();
       equal([...follower.counts], [[first, 1]], 'Changed messages with their appreciation_count');
       await grace.call('editMessage', { message_id: second, text: 'Edited' });

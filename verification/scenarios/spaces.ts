@@ -758,8 +758,13 @@ export const spaces: Scenario[] = [
       equal(await expectRead('after markRead', second?.created_at, 1), marked, 'The participation');
       await grace.call('markRead', { space_id, message_id: early.message_id });
       await expectRead('after an earlier message', second?.created_at, 1);
+      const otherSpace = await createSpace(ada);
+      await join(otherSpace, grace);
+      await send(ada, otherSpace);
       await grace.call('markRead', { space_id, message_id: third?.message_id });
       await expectRead('after the latest message', third?.created_at, 0);
+      const other = await grace.call('getParticipation', { space_id: otherSpace.space_id });
+      equal(other.unread_count, 1, 'unread_count of another space');
       await send(ada, space);
       await expectRead('after another message', third?.created_at, 1);
       equal(
