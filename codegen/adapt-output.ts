@@ -1,27 +1,23 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Contract } from '../server/contract.ts';
+import { type Contract, readOperations } from '../server/contract.ts';
 
 /**
  * Changes what no setting of the generator can change in its output.
  * @throws Error if a file has another form, as after an update of the generator
  */
 export function adaptOutput(folder: string, contract: Contract): void {
-  adapt(join(folder, 'types.gen.ts'), [
-    // An open union, so that editors suggest the codes. The contract declares a plain string, because no schema is an
-    // open union for all generators: with `anyOf`, some return a class or stop at an unknown code.
-    [/^(export type Problem = \{.*?\n {4}code: )string;/ms, '$1ProblemCode | (string & {});'],
-    ['\n\n', "\n\nimport type { ProblemCode } from './problem-codes.gen.ts';\n\n"],
-    // With `exactOptionalPropertyTypes`, such as a cursor of the first page. The client omits them.
-    [/^( +[\w']+\?: .*);$/gm, '$1 | undefined;'],
-    ...openEnums(contract),
-  ]);
-  // Clients throw and return failed requests as ApiError.
+  const keyedWrites = readOperations(contract)
+    .filter(({ parameters }) => parameters.some(({ name }) => name === 'Idempotency-Key'))
+    .map(({ operationId }) => operationId);
+  // Clients throw and return failed requests as ApiError. Plugins take the type of errors from that of responses, which
+  // the handlers of the server need.
   adapt(join(folder, 'sdk.gen.ts'), [
     [/\b\w+Errors, ThrowOnError>/g, 'ApiError, ThrowOnError>'],
     [/ \w+Errors,/g, ''],
     ['\n\n', "\n\nimport type { ApiError } from '../client/errors.ts';\n"],
   ]);
+  // A configuration cannot contain interceptors.
   adapt(join(folder, 'client.gen.ts'), [
     [/(?<=export const client: Client = )(.*);/, 'withApiErrors($1);'],
     ['\n\n', "\n\nimport { withApiErrors } from '../client/api-errors.ts';\n"],
@@ -29,45 +25,26 @@ export function adaptOutput(folder: string, contract: Contract): void {
   adapt(join(folder, '@tanstack/react-query.gen.ts'), [
     [/(?<=Response, )\w+Error,/g, 'ApiError,'],
     [/ (?!Api)\w+Error,/g, ''],
+    // Those of the client fit `exactOptionalPropertyTypes`.
     [
-      'import { client }',
-      "import type { ApiError } from '../../client/errors.ts';\nimport { client }",
-    ],
-    [
-      "import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutationOptions } from '@tanstack/react-query';\n",
-      "import type { InfiniteData, UseMutationOptions } from '@tanstack/react-query';\n",
-    ],
-    [
-      "import type { ApiError } from '../../client/errors.ts';\n",
-      "import type { ApiError } from '../../client/errors.ts';\nimport { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';\n",
+      'import { type InfiniteData, infiniteQueryOptions, queryOptions, type UseMutationOptions }',
+      'import type { InfiniteData, UseMutationOptions }',
     ],
     // Those of the client send an Idempotency-Key.
+    ...keyedWrites.map((name): Change => [new RegExp(`(?<=import \\{.*) ${name},(?=.*/sdk)`), '']),
     [
-      /(?<=import \{.*) createSpace,(.*) editMessage,(.*) renewInvitationCode,(.*) sendMessage,(.*) updateSpace,(.*'\.\.\/sdk\.gen\.ts';)/,
-      "$1$2$3$4$5\nimport { createSpace, editMessage, renewInvitationCode, sendMessage, updateSpace } from '../../client/keyed-writes.ts';",
+      'import { client }',
+      `import type { ApiError } from '../../client/errors.ts';
+import { ${keyedWrites.join(', ')} } from '../../client/keyed-writes.ts';
+import { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';
+import { client }`,
     ],
-    // Both searches return arrays, whose cursor is in a header. listSpaces returns the same lists as pages.
-    [/export const searchSpaces(ByTag)?InfiniteQueryKey = .*\n\n/g, ''],
-    [
-      /\/\*\*\n(?: \*.*\n)+export const searchSpaces(ByTag)?InfiniteOptions = .*\n(?: .*\n)+\};\n\n/g,
-      '',
-    ],
+    // The generator knows only the parameter of the next page, not where a page has its value.
     [
       /(?<=queryKey: \w+InfiniteQueryKey\(options\))\n/g,
       ',\n        initialPageParam: undefined as unknown as string,\n        getNextPageParam: ({ next_cursor }) => next_cursor\n',
     ],
   ]);
-}
-
-/** Returns changes of texts with known values to open unions. */
-function openEnums({ components }: Contract): Change[] {
-  return Object.entries(components.schemas).flatMap(([schema, { properties = {} }]) =>
-    Object.entries(properties).flatMap(([name, { 'x-extensible-enum': values }]): Change[] => {
-      if (!values) return [];
-      const field = new RegExp(`^(export type ${schema} = \\{.*?\\n {4}${name}: )string;`, 'ms');
-      return [[field, `$1${values.map((each) => `'${each}' | `).join('')}(string & {});`]];
-    }),
-  );
 }
 
 type Change = [pattern: string | RegExp, replacement: string];

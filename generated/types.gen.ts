@@ -1362,7 +1362,7 @@ export type SearchSpacesByTagData = {
          *
          */
         cursor?: string | undefined;
-    };
+    } | undefined;
     url: '/api/spaces/tag/{tag}';
 };
 
@@ -1424,7 +1424,7 @@ export type ListTagsData = {
          *
          */
         cursor?: string | undefined;
-    };
+    } | undefined;
     url: '/api/tags';
 };
 
@@ -2112,7 +2112,7 @@ export type LogoutData = {
          * Whether to end all sessions of the account instead of only the caller's session.
          */
         everywhere?: boolean | undefined;
-    };
+    } | undefined;
     url: '/api/auth/logout';
 };
 
@@ -2323,7 +2323,7 @@ export type ListSessionsData = {
          *
          */
         cursor?: string | undefined;
-    };
+    } | undefined;
     url: '/api/auth/sessions';
 };
 
@@ -2445,7 +2445,7 @@ export type ListSpacesData = {
          *
          */
         cursor?: string | undefined;
-    };
+    } | undefined;
     url: '/api/spaces';
 };
 
@@ -2495,8 +2495,8 @@ export type CreateSpaceData = {
          * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
          *
          */
-        'Idempotency-Key'?: IdempotencyKey;
-    };
+        'Idempotency-Key'?: IdempotencyKey | undefined;
+    } | undefined;
     path?: never | undefined;
     query?: never | undefined;
     url: '/api/spaces';
@@ -2634,8 +2634,8 @@ export type GetSpaceData = {
         /**
          * The `ETag` of an earlier response. If nothing has changed since, the response is 304.
          */
-        'If-None-Match'?: string;
-    };
+        'If-None-Match'?: string | undefined;
+    } | undefined;
     path: {
         /**
          * The id of the space.
@@ -2696,14 +2696,14 @@ export type UpdateSpaceData = {
         /**
          * The `ETag` of the space or message that the caller wants to change. See *Conditional requests*.
          */
-        'If-Match'?: string;
+        'If-Match'?: string | undefined;
         /**
          * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
          * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
          *
          */
-        'Idempotency-Key'?: IdempotencyKey;
-    };
+        'Idempotency-Key'?: IdempotencyKey | undefined;
+    } | undefined;
     path: {
         /**
          * The id of the space.
@@ -2796,8 +2796,8 @@ export type RenewInvitationCodeData = {
          * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
          *
          */
-        'Idempotency-Key'?: IdempotencyKey;
-    };
+        'Idempotency-Key'?: IdempotencyKey | undefined;
+    } | undefined;
     path: {
         /**
          * The id of the space.
@@ -2894,7 +2894,7 @@ export type ListParticipationsData = {
          *
          */
         wait?: number | undefined;
-    };
+    } | undefined;
     url: '/api/participations';
 };
 
@@ -3545,8 +3545,8 @@ export type SendMessageData = {
          * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
          *
          */
-        'Idempotency-Key'?: IdempotencyKey;
-    };
+        'Idempotency-Key'?: IdempotencyKey | undefined;
+    } | undefined;
     path?: never | undefined;
     query?: never | undefined;
     url: '/api/messages';
@@ -3680,8 +3680,8 @@ export type GetMessageData = {
         /**
          * The `ETag` of an earlier response. If nothing has changed since, the response is 304.
          */
-        'If-None-Match'?: string;
-    };
+        'If-None-Match'?: string | undefined;
+    } | undefined;
     path: {
         /**
          * The id of the message.
@@ -3740,14 +3740,14 @@ export type EditMessageData = {
         /**
          * The `ETag` of the space or message that the caller wants to change. See *Conditional requests*.
          */
-        'If-Match'?: string;
+        'If-Match'?: string | undefined;
         /**
          * A random text that you choose for this one request and its repetitions, such as a UUID. See *Safe retries*. It has
          * 16 to 128 characters: letters from A to Z, digits, `-` and `_`. It can be in double quotes, which are ignored.
          *
          */
-        'Idempotency-Key'?: IdempotencyKey;
-    };
+        'Idempotency-Key'?: IdempotencyKey | undefined;
+    } | undefined;
     path: {
         /**
          * The id of the message.
@@ -3957,7 +3957,7 @@ export type ListAppreciationsData = {
          *
          */
         cursor?: string | undefined;
-    };
+    } | undefined;
     url: '/api/messages/{message_id}/appreciations';
 };
 
@@ -4076,7 +4076,7 @@ export type ListUserSpacesData = {
          *
          */
         cursor?: string | undefined;
-    };
+    } | undefined;
     url: '/api/users/{user_id}/spaces';
 };
 
