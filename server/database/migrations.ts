@@ -31,19 +31,24 @@ export function reportMigrations(
   );
 }
 
-/**
- * Loads the migrations of a kind of database: those in its own folder, and those that all kinds share.
- * @returns the migrations by name, in the order of their numbers
- */
+/** Returns the names of the migrations in a folder and of those that all kinds share, in the order of their numbers. */
+export function migrationNames(folder: string): string[] {
+  return filesOf(folder).map((file) => basename(file, EXTENSION));
+}
+
+/** Loads the migrations that `migrationNames` returns, by name. */
 export async function loadMigrations(folder: string): Promise<Record<string, Migration>> {
-  const files = [folder, SHARED_FOLDER]
+  const migrations: Record<string, Migration> = {};
+  for (const file of filesOf(folder)) {
+    migrations[basename(file, EXTENSION)] = await import(pathToFileURL(file).href);
+  }
+  return migrations;
+}
+
+function filesOf(folder: string): string[] {
+  return [folder, SHARED_FOLDER]
     .flatMap((each) => (existsSync(each) ? readdirSync(each).map((name) => join(each, name)) : []))
     .filter((file) => /^\d{4}-/.test(basename(file)) && file.endsWith(EXTENSION))
     .filter((file) => !file.endsWith('.d.ts'))
     .sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
-  const migrations: Record<string, Migration> = {};
-  for (const file of files) {
-    migrations[basename(file, EXTENSION)] = await import(pathToFileURL(file).href);
-  }
-  return migrations;
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
@@ -6,10 +7,11 @@ import type { Database } from '../engine.ts';
 import { codeOf } from '../error-code.ts';
 import { foreignTables } from '../foreign-tables.ts';
 import type { OpenOptions } from '../kind.ts';
-import { reportMigrations } from '../migrations.ts';
+import { migrationNames, reportMigrations } from '../migrations.ts';
 import { isConflict, isDuplicateObject } from './errors.ts';
 import { REPORT_INTERVAL_MS, reportWait } from './lock-wait.ts';
-import { migrations } from './migrations/index.ts';
+
+const names = migrationNames(join(import.meta.dirname, 'migrations'));
 
 /** An arbitrary key. No other advisory lock may use it. */
 const MIGRATION_LOCK_KEY = 7_305_829_416;
@@ -51,6 +53,8 @@ export async function migrateToLatest(
     await assertUtf8(trx);
     // The migrator hides the cause, because it continues after an error, although the transaction is aborted.
     if (missing.length > 0) await assertCanCreateTables(trx);
+    // Only here, because every process and thread would load these modules.
+    const { migrations } = await import('./migrations/index.ts');
     const reported = reportMigrations(migrations, missing, onMigration);
     const provider = { getMigrations: async () => reported };
     const { schema, tables } = await readTables(trx);
@@ -129,7 +133,6 @@ export async function readMissing(db: Database): Promise<string[]> {
     ? await sql<{ name: string }>`SELECT name FROM kysely_migration`.execute(db)
     : { rows: [] };
   const applied = rows.map(({ name }) => name);
-  const names = Object.keys(migrations);
   const others = foreignTables(tables, applied, names);
   if (others.length > 0) {
     const found = others.slice(0, MAX_LISTED_TABLES).join(', ');
@@ -138,7 +141,7 @@ export async function readMissing(db: Database): Promise<string[]> {
       `The database of DATABASE_URL belongs to another program: its schema "${schema}" contains ${found}${more}. Use an empty database.`,
     );
   }
-  if (applied.some((name) => !Object.hasOwn(migrations, name))) {
+  if (applied.some((name) => !names.includes(name))) {
     throw new OperatorError(
       'The database of DATABASE_URL was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.',
     );

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type Sqlite from 'better-sqlite3';
 import { Migrator } from 'kysely/migration';
 import { OperatorError } from '../../errors.ts';
 import type { Database } from '../engine.ts';
 import { foreignTables } from '../foreign-tables.ts';
 import type { OpenOptions } from '../kind.ts';
-import { reportMigrations } from '../migrations.ts';
-import { migrations } from './migrations/index.ts';
+import { migrationNames, reportMigrations } from '../migrations.ts';
 import { withPlainConnection } from './open-file.ts';
+
+const names = migrationNames(join(import.meta.dirname, 'migrations'));
 
 /**
  * Returns the names of the migrations that a file lacks: all if it is missing or empty. Does not change the file.
@@ -15,12 +17,12 @@ import { withPlainConnection } from './open-file.ts';
  */
 export function readMissingMigrations(file: string): string[] {
   const applied = existsSync(file) ? readAppliedMigrations(file) : [];
-  if (applied.some((name) => !Object.hasOwn(migrations, name))) {
+  if (applied.some((name) => !names.includes(name))) {
     throw new OperatorError(
       `${file} was migrated by a newer version of the service. Use that version, or restore a backup from before the upgrade.`,
     );
   }
-  return Object.keys(migrations).filter((name) => !applied.includes(name));
+  return names.filter((name) => !applied.includes(name));
 }
 
 /**
@@ -33,7 +35,7 @@ export function readAppliedMigrations(file: string): string[] {
     const applied = tables.includes('kysely_migration')
       ? readStrings(sqlite, 'SELECT name FROM kysely_migration')
       : [];
-    if (foreignTables(tables, applied, Object.keys(migrations)).length > 0) {
+    if (foreignTables(tables, applied, names).length > 0) {
       throw new OperatorError(`${file} is the database of another program.`);
     }
     return applied;
@@ -51,6 +53,8 @@ export async function migrateToLatest(
   missing: readonly string[] = [],
   onMigration: OpenOptions['onMigration'] = () => {},
 ): Promise<void> {
+  // Only here, because every process and thread would load these modules.
+  const { migrations } = await import('./migrations/index.ts');
   const reported = reportMigrations(migrations, missing, onMigration);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => reported } });
   const { error } = await migrator.migrateToLatest();
