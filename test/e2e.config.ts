@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     ...shared,
     include: ['test/**/*.e2e.test.ts'],
-    globalSetup: ['test/support/memory-folder.ts'],
+    globalSetup: ['test/support/memory-folder.ts', 'test/support/kysely-bundle.ts'],
     setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },
 });

@@ -8,7 +8,11 @@ export default defineConfig({
     include: ['test/{api,conformance,import-export}/**/*.test.ts'],
     // It needs no database.
     exclude: [...configDefaults.exclude, 'test/import-export/parse-record.test.ts'],
-    globalSetup: ['test/support/memory-folder.ts', 'test/support/postgresql-setup.ts'],
+    globalSetup: [
+      'test/support/memory-folder.ts',
+      'test/support/kysely-bundle.ts',
+      'test/support/postgresql-setup.ts',
+    ],
     setupFiles: ['test/support/kill-processes.ts', 'test/support/before-each-file.ts'],
   },
 });

@@ -9,6 +9,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/**/*.e2e.test.ts', 'test/conformance/**'],
     globalSetup: [
       'test/support/memory-folder.ts',
+      'test/support/kysely-bundle.ts',
       'test/support/coverage.ts',
       'test/support/query-plans.ts',
     ],

@@ -5,7 +5,7 @@ import { PRELOAD_CACHE } from './preload-cache.ts';
 export const shared = {
   // Files share a process and its modules, because loading the modules takes longer than most files.
   isolate: false,
-  execArgv: PRELOAD_CACHE,
+  execArgv: [...PRELOAD_CACHE, '--import', new URL('kysely-bundle.ts', import.meta.url).href],
   // One more than processors, because tests often wait for timers and processes.
   maxWorkers: availableParallelism() + 1,
   // For slow and busy machines.
