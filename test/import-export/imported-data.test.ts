@@ -39,7 +39,7 @@ describe('imported data', () => {
   test.skipIf(isPostgresql)(
     'is indexed even if it is larger than the batches of the import and of the search index',
     async () => {
-      const spaces = 100_050;
+      const spaces = 10_050;
       function* records() {
         yield ada;
         yield bob;
