@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseBio } from '../../server/accounts/bio.ts';
 import { parseEmail } from '../../server/accounts/email.ts';
 import { normalizePassword } from '../../server/accounts/password.ts';
@@ -86,6 +86,15 @@ const anyText = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
   fc.integer().map((position) => sealCursor(KEY, 'list', [position])),
 );
+
+// Most of the time of a rejection is its stack trace.
+const { stackTraceLimit } = Error;
+beforeAll(() => {
+  Error.stackTraceLimit = 0;
+});
+afterAll(() => {
+  Error.stackTraceLimit = stackTraceLimit;
+});
 
 const isAccepted = (rule: (text: string) => unknown, text: string) => {
   try {

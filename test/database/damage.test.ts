@@ -1,6 +1,7 @@
 import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
@@ -39,6 +40,9 @@ afterEach(async () => {
 
 const SPACES = 60;
 
+/** Between two rounds of requests, which would otherwise slow down the repair. */
+const PAUSE_MS = 100;
+
 const damage = (table: string) => damageTable(databaseFile(dataDir), table);
 
 /** Changes when a table is created. */
@@ -74,10 +78,12 @@ describe('a damaged search index', () => {
     const create = () =>
       api.createSpace({ client, body: spaceCreation({ title: 'Coffee', tags: ['coffee'] }) });
     await waitUntil('the index is created again', async () => {
+      await sleep(PAUSE_MS);
       statuses.add((await create()).response?.status);
       return schemaVersion() !== version;
     });
     await waitUntil('searches find all spaces', async () => {
+      await sleep(PAUSE_MS);
       const found = await titles(app);
       if (typeof found === 'number') statuses.add(found);
       statuses.add((await app.fetch('/api/tags')).status);
