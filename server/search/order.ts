@@ -37,16 +37,12 @@ export const FIRST_RANK = -1 - EXACT_TITLE_BONUS;
  * The popularity step of spaces without participants. Step 0 has a million participants or more. docs/search.md counts
  * the steps in the other direction: its step is 39 minus this one.
  */
-export const LAST_STEP = 40;
+const LAST_STEP = 40;
 
 /** Logarithmic steps, so that a space that gains participants rarely moves. */
 const STEPS_PER_DOUBLING = 2;
 
 export const MAX_KEY = (LAST_STEP + 1) * KEYS_PER_STEP - 1;
-
-export function stepOf(key: number): number {
-  return Math.floor(key / KEYS_PER_STEP);
-}
 
 export function spacePkOf(key: number): number {
   return KEYS_PER_STEP - 1 - (key % KEYS_PER_STEP);
