@@ -94,15 +94,15 @@ test('A migration beside transactions of other servers waits for them, without a
   const users = [use(), use(), use(), use()];
   await using folder = await mkdtempDisposable(join(tmpdir(), 'migrate-'));
   const settings = { DATABASE_URL: url, DATA_DIR: folder.path };
-  const missing = ['0018-event-clocks', '0019-suspensions', '0020-mail', '0022-list-changes'];
+  const missing = Object.keys(migrations).filter((name) => name > '0017-search-epoch');
   const planned = await runCommand('migrate', ['--dry-run'], settings);
   expect(planned.stdout).toBe(`Missing migrations: ${missing.join(', ')}\n`);
   const migrated = await runCommand('migrate', [], settings);
   isStopping = true;
   await Promise.all(users);
   expect(migrated).toMatchObject({ code: 0, stdout: 'The database has been migrated.\n' });
-  expect(migrated.stderr).toContain('Migrating: 0018-event-clocks, 3 left\n');
-  expect(migrated.stderr).toContain('Migrating: 0022-list-changes, 0 left\n');
+  expect(migrated.stderr).toContain(`Migrating: 0018-event-clocks, ${missing.length - 1} left\n`);
+  expect(migrated.stderr).toContain(`Migrating: ${missing.at(-1)}, 0 left\n`);
   const again = await runCommand('migrate', [], settings);
   expect(again.stdout).toBe('The database needs no migrations.\n');
 });
