@@ -344,7 +344,11 @@ export const following: Scenario[] = [
       const [empty, emptySeconds] = await timed(
         grace.call('listParticipations', { after, wait: 1 }),
       );
-      equal([empty.items, empty.left_space_ids], [[], []], 'Changes before any happened');
+      equal(
+        [empty.items, empty.left_space_ids, empty.is_complete],
+        [[], [], true],
+        'Changes before any happened',
+      );
       require(emptySeconds >
         0.9, `The request with wait=1 ended after ${emptySeconds.toFixed(1)} s`);
       const wait = { after: empty.newer_cursor, wait: 25 };
