@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
@@ -38,5 +38,11 @@ export default async function setup(): Promise<void> {
     platform: 'node',
     outdir: incomplete,
   });
-  renameSync(incomplete, folder);
+  try {
+    renameSync(incomplete, folder);
+  } catch (error) {
+    // Another test run has just done the same.
+    if (!existsSync(folder)) throw error;
+    rmSync(incomplete, { recursive: true });
+  }
 }
