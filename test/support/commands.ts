@@ -1,5 +1,6 @@
 import { Console } from 'node:console';
 import { Readable, Writable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import type { Terminal } from '../../server/command-line/command.ts';
 import { runCommand as run } from '../../server/command-line/run.ts';
 import { entryOf, isCommand } from '../../server/commands/index.ts';
@@ -63,10 +64,11 @@ export async function runProgram(...args: Parameters<typeof startProgram>): Prom
 
 function recorder(isTTY: boolean) {
   let text = '';
+  const decoder = new StringDecoder();
   const stream = new Writable({
     decodeStrings: false,
-    write(chunk, _encoding, done) {
-      text += chunk;
+    write(chunk: string | Buffer, _encoding, done) {
+      text += decoder.write(chunk);
       done();
     },
   });

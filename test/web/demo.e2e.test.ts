@@ -94,7 +94,9 @@ describe('npm run demo', () => {
       const deletion = page.getByRole('button', { name: 'Delete account …' });
       await confirm(deletion, 'Delete');
       await page.getByText(/account .* deleted/).waitFor();
-      expect(messages).toEqual([]);
+      // The request that waits for changes in the list of spaces ends with the account.
+      const ended = /^Failed to load resource: .* 401 /;
+      expect(messages.filter((text) => !ended.test(text))).toEqual([]);
     });
 
     test('shows spaces for popular tags', async () => {
@@ -142,6 +144,8 @@ describe('npm run demo', () => {
       // The space in the examples is public, and the user has created it.
       'renewInvitationCode',
       'removeParticipant',
+      // The message in the examples is by another user.
+      'editMessage',
       // The tokens in their examples are in no mail.
       'resetPassword',
       'verifyEmail',

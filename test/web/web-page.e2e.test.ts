@@ -850,6 +850,10 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await confirm(other.getByRole('button', { name: 'Leave space' }), 'Leave');
       await appears(other.getByRole('button', { name: 'Join space' }));
       expect(await other.evaluate(() => document.activeElement?.tagName)).not.toBe('BODY');
+
+      // Where the message of a link would be, the conversation says that it is gone.
+      await openView(other, `${address}&message=deleted`);
+      await appears(other.getByRole('alert').getByText('There is no such message'));
     });
 
     test('marks messages as read at intervals, and when the reader leaves', async () => {
