@@ -110,15 +110,19 @@ export class Caller {
     { signal }: Extras,
   ): Promise<Exchange> {
     const { url, fetch, onExchange, onRegistration } = this.#transport;
-    const request = () =>
-      fetch(url + path, { ...init, redirect: 'manual', ...(signal && { signal }) });
-    const response = await request().catch((error: Error) => {
-      // A server may close a connection on which it has rejected a body as too large. The next request can still be
-      // sent on it, and a client may repeat it if that is harmless (RFC 9110, 9.2.2).
-      const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
-      if (!CLOSED_CONNECTION.includes(code ?? '') || operation.method === 'POST') throw error;
-      return request();
-    });
+    const request = async (attempts = 3): Promise<Response> => {
+      try {
+        return await fetch(url + path, { ...init, redirect: 'manual', ...(signal && { signal }) });
+      } catch (error) {
+        // A server may close a connection on which it has rejected a body as too large. The next request can still be
+        // sent on it, and a client may repeat it if that is harmless (RFC 9110, 9.2.2).
+        const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+        const isRepeatable = CLOSED_CONNECTION.includes(code) && operation.method !== 'POST';
+        if (!isRepeatable || attempts === 1) throw error;
+        return request(attempts - 1);
+      }
+    };
+    const response = await request();
     const { status, headers } = response;
     const text = await response.text();
     const sent = typeof init.body === 'string' ? ` ${init.body}` : '';
