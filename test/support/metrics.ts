@@ -2,8 +2,8 @@
 export const INSTANCE = 'tests';
 
 /**
- * Returns a function that looks up a series of this instance, such as `space_service_queue_length{queue="writers"}`. A missing series
- * is NaN.
+ * Returns a function that looks up a series of this instance, such as `space_service_queue_length{queue="writers"}`. A
+ * missing series is NaN.
  */
 export function parseMetrics(text: string): (series: string) => number {
   const values = new Map<string, number>();

@@ -221,7 +221,7 @@ async function readStatusCounts(url: string): Promise<Map<string, number>> {
     headers: { authorization: `Bearer ${METRICS_TOKEN}` },
   });
   const lines = (await response.text()).matchAll(
-    /^http_request_duration_seconds_count\{.*operation="(\w+)",status="(\d+)".*\} (\d+)$/gm,
+    /^space_service_http_request_duration_seconds_count\{.*operation="(\w+)",status="(\d+)".*\} (\d+)$/gm,
   );
   const counts = new Map(
     Array.from(lines, ([, operation, status, count]) => [`${operation} ${status}`, Number(count)]),

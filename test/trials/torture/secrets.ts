@@ -65,7 +65,10 @@ export const secrets: Trial = {
     });
     const metricsText = await metrics.text();
     assert.equal(metrics.status, 200);
-    assert.match(metricsText, /http_request_duration_seconds_count\{[^}]*status="500"/);
+    assert.match(
+      metricsText,
+      /space_service_http_request_duration_seconds_count\{[^}]*status="500"/,
+    );
     const closed = once(server.child, 'close');
     await server.stop();
     await closed;
