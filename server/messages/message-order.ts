@@ -140,6 +140,8 @@ export function positionAfter(
 ): EventPosition {
   if (!newest) {
     const [time, messageId] = position ?? [formatTime(0), ''];
+    // Without messages around the time of a client. The next message can be earlier, by the clock of the server.
+    if (messageId === AFTER_ALL_IDS) return [0, ''];
     return [Date.parse(time as string), messageId as string];
   }
   if (position === undefined) return [Date.parse(newest.last_event as string), AFTER_ALL_IDS];

@@ -123,7 +123,7 @@ export async function sendMessage(
   const messageId = randomUUID();
   // Before the transaction, which on PostgreSQL would conflict with messages that are sent at the same time.
   const original = reply_to ? await findOriginal(engine.db, avatars, reply_to) : undefined;
-  return transact(engine, async (trx) => {
+  const message = await transact(engine, async (trx) => {
     const author = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
     await countOperation(trx, quotas, caller.userPk, 'sendMessage');
@@ -166,6 +166,10 @@ export async function sendMessage(
     const mentions = mentioned.map((user) => summarizeUser(avatars, user));
     return describeMessage(avatars, sent, original?.preview, mentions);
   });
+  if (!reply_to) return message;
+  // The original may have been edited or deleted while the transaction waited.
+  const current = await findOriginal(engine.db, avatars, reply_to);
+  return { ...message, reply_to: current?.preview ?? null };
 }
 
 /** The types of all columns of a new message. */

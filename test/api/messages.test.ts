@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type {
@@ -7,7 +8,9 @@ import type {
   MessagePage,
   Space,
 } from '../../generated/types.gen.ts';
+import { transact } from '../../server/database/transaction.ts';
 import type { TestUser } from '../support/client.ts';
+import { isPostgresql } from '../support/databases.ts';
 import { getError } from '../support/errors.ts';
 import { nextPage, readPages } from '../support/pages.ts';
 import { createSpace, joinSpace, sendMessage } from '../support/spaces.ts';
@@ -125,6 +128,27 @@ describe('sendMessage', () => {
 });
 
 describe('sendMessage with reply_to', () => {
+  // On PostgreSQL, the reply does not wait for the other transaction.
+  test.skipIf(isPostgresql)('quotes a message that changes meanwhile as it is then', async () => {
+    const { space_id } = space;
+    const { message_id } = await sendMessage(ben, space, 'Original');
+    const held = Promise.withResolvers<void>();
+    const changed = transact(app.context.engine, async (trx) => {
+      await held.promise;
+      await trx
+        .updateTable('messages')
+        .set({ text: 'Changed' })
+        .where('message_id', '=', message_id)
+        .execute();
+    });
+    const body = { space_id, text: 'I agree.', reply_to: message_id };
+    const replied = api.sendMessage({ client: ann.client, body, throwOnError: true });
+    await sleep(200);
+    held.resolve();
+    await changed;
+    expect((await replied).data.reply_to?.text).toBe('Changed');
+  });
+
   const reply = async (user: TestUser, { message_id }: Message, { space_id }: Space = space) =>
     api.sendMessage({
       client: user.client,
@@ -477,6 +501,20 @@ describe('listMessages with around', () => {
     const sent = await sendMessage(ann, space, 'first');
     const query = { space_id: space.space_id, after: page.newer_cursor };
     const next = await api.listMessages({ client: ben.client, query, throwOnError: true });
+    expect(next.data.items).toEqual([sent]);
+  });
+
+  test('leads to the first message of a space, also from a later time', async () => {
+    const { space_id } = await createSpace(ann);
+    const query = { space_id, around: '2100-01-01T00:00:00.000Z' };
+    const page = await api.listMessages({ client: ann.client, query, throwOnError: true });
+    const sent = await sendMessage(ann, { space_id }, 'first');
+    const after = page.data.newer_cursor;
+    const next = await api.listMessages({
+      client: ann.client,
+      query: { space_id, after },
+      throwOnError: true,
+    });
     expect(next.data.items).toEqual([sent]);
   });
 
