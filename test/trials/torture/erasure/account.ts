@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import * as api from '../../../../generated/sdk.gen.ts';
 import { hashPassword } from '../../../../server/auth/password-hashing.ts';
 import { schemas } from '../../../../server/import-export/records.ts';
@@ -55,7 +54,8 @@ export async function importAccount(
     ...ownMessageRecords(ids, canaries, messages),
     ...otherMessageRecords(ids, canaries, messages / 20),
   ];
-  const file = join(dataDir, '..', `${ids.account}.ndjson`);
+  // Without the id, because the audit log has the arguments of commands.
+  const file = `${dataDir}-account.ndjson`;
   await writeFile(file, toNdjson(lines));
   await completeCommand('import', [file], { DATA_DIR: dataDir });
   await rm(file);
