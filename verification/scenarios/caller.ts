@@ -110,21 +110,25 @@ export class Caller {
     { signal }: Extras,
   ): Promise<Exchange> {
     const { url, fetch, onExchange, onRegistration } = this.#transport;
-    const request = async (attempts = 3): Promise<Response> => {
+    const request = async (attempts = 3): Promise<{ response: Response; text: string }> => {
       try {
-        return await fetch(url + path, { ...init, redirect: 'manual', ...(signal && { signal }) });
+        const response = await fetch(url + path, {
+          ...init,
+          redirect: 'manual',
+          ...(signal && { signal }),
+        });
+        return { response, text: await response.text() };
       } catch (error) {
-        // A server may close a connection on which it has rejected a body as too large. The next request can still be
-        // sent on it, and a client may repeat it if that is harmless (RFC 9110, 9.2.2).
-        const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+        // A server may close a connection on which it has rejected a body as too large, also while the client still sends
+        // it or reads the response. A client may repeat a request if that is harmless (RFC 9110, 9.2.2).
+        const { code = '' } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
         const isRepeatable = CLOSED_CONNECTION.includes(code) && operation.method !== 'POST';
         if (!isRepeatable || attempts === 1) throw error;
         return request(attempts - 1);
       }
     };
-    const response = await request();
+    const { response, text } = await request();
     const { status, headers } = response;
-    const text = await response.text();
     const sent = typeof init.body === 'string' ? ` ${init.body}` : '';
     onExchange(
       `${operation.method} ${shorten(path + sent, MAX_SHOWN_LENGTH)} → ${status} ${shorten(text, MAX_SHOWN_LENGTH)}`,
