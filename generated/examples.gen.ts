@@ -1938,7 +1938,7 @@ const problem73: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
-    "detail": "Only participants can edit their messages. Join the space again first.",
+    "detail": "Only participants can edit their messages.",
     "code": "not_a_participant",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []

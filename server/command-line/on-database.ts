@@ -70,7 +70,10 @@ export function withConfig(
   };
 }
 
-/** Without a data folder, there is no service that could log the command. Its failure does not undo the command. */
+/**
+ * Records a command for the audit log of the service. Records nothing without a data folder, because no service has run
+ * with it. A failure to record does not undo the command.
+ */
 async function record(
   { dataDir, databaseUrl }: Config,
   { name: command, auditedArguments, flags }: ParsedArguments,

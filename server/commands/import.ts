@@ -92,7 +92,7 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
 /** The input of an import, with its name for messages. */
 interface Input {
   name: string;
-  /** What has been read. */
+  /** Number of bytes read so far. */
   bytes: number;
   /** Undefined for a pipe. */
   totalBytes?: number;

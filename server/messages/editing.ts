@@ -42,10 +42,7 @@ export async function editMessage(
     }
     const space = await findAnySpace(trx, caller, found.spaceId, messageNotFound);
     if (!space.isParticipant) {
-      throw new DomainError(
-        'not_a_participant',
-        'Only participants can edit their messages. Join the space again first.',
-      );
+      throw new DomainError('not_a_participant', 'Only participants can edit their messages.');
     }
     const message = await readMessage(trx, avatars, found.pk, caller);
     if (!isExpected(stateOf(message))) {

@@ -347,7 +347,7 @@ describe('editMessage', () => {
   const edit = ({ client }: Reader, text: string, headers = {}) =>
     api.editMessage({ client, path: { message_id: message.message_id }, headers, body: { text } });
 
-  test('replaces the text for everyone, and counts its words anew', async () => {
+  test('replaces the text for everyone, and counts the new words', async () => {
     await appreciate(ann, message);
     const { data: edited, response } = await edit(author, 'One two three four');
     expect(edited).toEqual({

@@ -167,7 +167,7 @@ test('a mark that has failed is repeated by itself, also after the reader has le
   expect(queryClient.getQueryData(queryKey)?.read_until).toBe(timeAt(1));
 });
 
-test('what is read while the browser is offline is marked when it is online again', async () => {
+test('marks messages that were read offline when the browser is online again', async () => {
   await open(messageAt(1));
   failures = [() => Promise.reject(new TypeError('There is no network.'))];
   onlineManager.setOnline(false);

@@ -270,7 +270,7 @@ export const following: Scenario[] = [
     sentence: 'a follower of the list has the list of a fresh read, however small the pages are',
     rule: '`left_space_ids` has spaces that are no longer in the list',
     async run({ newcomer, word }) {
-      // Nobody else changes the names and lists of new accounts.
+      // New accounts, because other scenarios change the names and lists of shared ones.
       const [ada, grace] = [await newcomer(), await newcomer()];
       const [first, second, third] = [
         await createSpace(ada),
