@@ -1481,7 +1481,7 @@ export const getMessageOptions = (options: Options<GetMessageData>) => queryOpti
 /**
  * Edit a message
  *
- * Replaces the text of a message that the caller wrote, and sets `edited_at`. The service does not keep the former
+ * Replaces the text of a message that the caller wrote, and sets `edited_at`. No operation returns the former
  * text. Readers who follow the space get the message in `changed_items`. The mentions are those of the new text.
  * The same text leaves the message unchanged.
  *
