@@ -1,4 +1,5 @@
 import {
+  type MutationState,
   type QueryClient,
   type UseMutationOptions,
   useMutation,
@@ -20,7 +21,7 @@ import { type LiveOptions, useFollowing } from './following-hook.ts';
 import { newKey } from './keyed-writes.ts';
 import { dropMessage, listsOf, putMessage } from './message-cache.ts';
 import { repeated } from './repeated-mutations.ts';
-import { forCurrentUser } from './session-hooks.ts';
+import { forCurrentUser, sessionOf } from './session-hooks.ts';
 
 /**
  * Follows a space from its first page of messages on, which another hook loads: updates the cached lists of its messages
@@ -35,6 +36,7 @@ export function useLiveMessages(spaceId: string, options: LiveOptions = {}): Api
 }
 
 function applyEvents(queryClient: QueryClient, events: SpaceEvents): void {
+  for (const message of events.items) hideUnsent(queryClient, message);
   for (const message of [...events.items, ...events.changed_items])
     putMessage(queryClient, message);
   for (const message_id of events.deleted_message_ids) dropMessage(queryClient, { message_id });
@@ -99,6 +101,31 @@ export function useMessageEdit({ message_id }: Message, { client, onError }: Mes
   };
 }
 
+/** The variables of mutations whose message has been received before their response. */
+const received = new WeakSet<object>();
+
+/**
+ * Hides the unsent message that has been received with this one, so that it is not visible twice until its response
+ * arrives. It could also be the same text from another device, so it is visible again if its request fails.
+ */
+function hideUnsent(queryClient: QueryClient, { space_id, author, text }: Message): void {
+  if (author.user_id !== sessionOf(queryClient)?.userId()) return;
+  const mutations = queryClient.getMutationCache();
+  const mutation = mutations.find({
+    mutationKey: ['sendMessage', space_id],
+    predicate: ({ state }) => textOf(state.variables) === text && !isReceived(state),
+  });
+  if (!mutation) return;
+  received.add(mutation.state.variables as object);
+  mutations.notify({ type: 'updated', mutation, action: { type: 'continue' } });
+}
+
+function isReceived({ status, variables }: MutationState<unknown, Error, unknown>): boolean {
+  return status === 'pending' && received.has(variables as object);
+}
+
+const textOf = (variables: unknown) => (variables as { body: { text: string } }).body.text;
+
 /** Aborts the request of each text, by the variables of its mutation. */
 const controllers = new WeakMap<object, AbortController>();
 
@@ -128,7 +155,10 @@ function useTexts<Variables extends { body: { text: string } }>(
     },
   });
   const states = useMutationState({
-    filters: { mutationKey, predicate: ({ state }) => state.status !== 'success' },
+    filters: {
+      mutationKey,
+      predicate: ({ state }) => state.status !== 'success' && !isReceived(state),
+    },
     select: ({ mutationId, state }) => ({ mutationId, ...state }),
   });
   let waitsFor: ApiError | null = null;
@@ -139,7 +169,7 @@ function useTexts<Variables extends { body: { text: string } }>(
       if (isPending && failureReason) waitsFor = toApiError(undefined, failureReason);
       return {
         id: mutationId,
-        text: (variables as Variables).body.text,
+        text: textOf(variables),
         error: isPending ? null : toApiError(undefined, error),
         waitsFor: isPending ? waitsFor : null,
       };

@@ -196,6 +196,30 @@ test('useUnsentMessages keeps messages while the session has expired, and nothin
   await eventually(() => expect(queryClient.getMutationCache().getAll()).toEqual([]));
 });
 
+test('useUnsentMessages leaves out a message that is received before the response to its request', async () => {
+  const visible = new Set<string>();
+  const useVisible = (id: string) => {
+    const { texts, unsent, send } = useMessages(id);
+    const all = [...unsent.map(({ text }) => text), ...(texts ?? [])];
+    visible.add(all.join());
+    return { all, send };
+  };
+  const hook = render(useVisible, space.space_id);
+  const responses = Promise.withResolvers<void>();
+  service.respond = (request) => {
+    if (request.method !== 'POST') return undefined;
+    return fetch(request).then((response) => responses.promise.then(() => response));
+  };
+  hook.current.send('One');
+  hook.current.send('Two');
+  await eventually(() => expect(hook.current.all).toEqual(['Two', 'One']));
+  // The first one has been received; its response has not.
+  expect(queryClient.getMutationCache().getAll()).toHaveLength(2);
+  responses.resolve();
+  await eventually(() => expect(queryClient.getMutationCache().getAll()).toEqual([]));
+  expect([...visible].filter((texts) => /One.*One|Two.*Two/.test(texts))).toEqual([]);
+});
+
 test('useUnsentMessages never sends a message that has been discarded', async () => {
   const onError = vi.fn();
   const hook = render(() => useUnsentMessages(space.space_id, { client, onError }), undefined);
