@@ -6,10 +6,9 @@ import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
-import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
-import { isVisibleTo } from '../spaces/space-access.ts';
+import { isVisibleTo, requireAppreciable } from '../spaces/rights.ts';
 import { appreciationsSubject } from '../spaces/subjects.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { recordChanges } from './message-order.ts';
@@ -28,9 +27,7 @@ export async function appreciate(
     await requireSession(trx, caller);
     await countOperation(trx, quotas, caller.userPk, 'appreciateMessage');
     const message = await findMessage(trx, caller, messageId);
-    if (message.authorPk === caller.userPk) {
-      throw new DomainError('own_message', 'You cannot appreciate your own message.');
-    }
+    requireAppreciable(message, caller);
     const { numInsertedOrUpdatedRows } = await trx
       .insertInto('appreciations')
       .values({

@@ -4,7 +4,8 @@ import type { Database } from '../database/engine.ts';
 import { lastEventTime } from '../database/last-event.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { DomainError } from '../errors.ts';
-import { callerPk, isVisible, isVisibleTo, spaceNotFound } from '../spaces/space-access.ts';
+import { callerPk, isVisible, isVisibleTo } from '../spaces/rights.ts';
+import { spaceNotFound } from '../spaces/space-access.ts';
 
 /** A caller who reads a space. */
 export interface Reader {

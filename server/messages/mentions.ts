@@ -4,7 +4,7 @@ import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
 import { columnOf, prepareForRows, prepareForSet } from '../database/prepared.ts';
-import { isVisible } from '../spaces/space-access.ts';
+import { isVisible } from '../spaces/rights.ts';
 import { usernameKey } from '../text/username-keys.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { mentionedNames } from './mentioned-names.ts';

@@ -20,7 +20,14 @@ import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest, Position } from '../pagination.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
-import { callerPk, findSpace, isVisibleTo } from '../spaces/space-access.ts';
+import {
+  callerPk,
+  isVisibleTo,
+  type Role,
+  requireDeletable,
+  roleOfParticipant,
+} from '../spaces/rights.ts';
+import { findSpace, findSpaceFor } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
@@ -127,13 +134,7 @@ export async function sendMessage(
     const author = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
     await countOperation(trx, quotas, caller.userPk, 'sendMessage');
-    const space = await findSpace(trx, caller, spaceId);
-    if (!space.isParticipant) {
-      throw new DomainError(
-        'not_a_participant',
-        'Only participants can send messages. Join the space first.',
-      );
-    }
+    const space = await findSpaceFor(trx, caller, spaceId, 'sendMessages');
     if (reply_to && original?.spacePk !== space.pk) throw originalNotFound();
     const mentioned = await findMentioned(trx, space.pk, text);
     const { ms, transaction } = await engine.nextEvent(trx, [space.pk]);
@@ -201,12 +202,7 @@ export async function deleteMessage(
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const message = await findMessage(trx, caller, messageId);
-    if (message.authorPk !== caller.userPk && message.spaceCreatorPk !== caller.userPk) {
-      throw new DomainError(
-        'not_message_author',
-        'Only the author and the creator of the space can delete a message.',
-      );
-    }
+    requireDeletable(message, caller);
     await eraseMessageRows(engine, trx, message);
   });
 }
@@ -244,7 +240,8 @@ export interface FoundMessage {
   spacePk: number;
   spaceId: string;
   authorPk: number;
-  spaceCreatorPk: number;
+  /** Of the caller in the space. */
+  role: Role | null;
 }
 
 /**
@@ -259,14 +256,20 @@ export async function findMessage(
   const message = await db
     .selectFrom('messages')
     .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+    .leftJoin('participations', (join) =>
+      join
+        .onRef('participations.space_pk', '=', 'spaces.pk')
+        .on('participations.user_pk', '=', caller.userPk)
+        .on('participations.left_at', 'is', null),
+    )
     .select([
       'messages.pk',
       'messages.message_id as messageId',
       'messages.space_pk as spacePk',
       'spaces.space_id as spaceId',
       'messages.author_pk as authorPk',
-      'spaces.creator_pk as spaceCreatorPk',
     ])
+    .select(roleOfParticipant.as('role'))
     .where('message_id', '=', messageId)
     .where(isLiveMessage)
     .where((where) =>

@@ -3,11 +3,10 @@ import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import { isLiveMessage } from '../database/erased-rows.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
-import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { readUntil } from '../spaces/activity.ts';
 import { describeParticipation } from '../spaces/participations.ts';
-import { findSpace } from '../spaces/space-access.ts';
+import { findSpaceFor } from '../spaces/space-access.ts';
 import { listSubject } from '../spaces/subjects.ts';
 import { messageNotFound } from './messages.ts';
 
@@ -25,13 +24,7 @@ export async function markRead(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countOperation(trx, quotas, caller.userPk, 'markRead');
-    const space = await findSpace(trx, caller, spaceId);
-    if (!space.isParticipant) {
-      throw new DomainError(
-        'not_a_participant',
-        'Only participants can mark messages as read. Join the space first.',
-      );
-    }
+    const space = await findSpaceFor(trx, caller, spaceId, 'markRead');
     const message = await trx
       .selectFrom('messages')
       .innerJoin('participations', 'participations.space_pk', 'messages.space_pk')

@@ -8,7 +8,7 @@ import { readPage } from '../database/keyset-page.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import { previewed, previewMessage } from './message-preview.ts';
-import { isVisibleTo } from './space-access.ts';
+import { isVisibleTo } from './rights.ts';
 
 // Computed at request time, because a stored counter could drift, and all senders of a space would have to update it.
 

@@ -7,7 +7,8 @@ import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { ResourceState } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { callerPk, type FoundSpace, isVisible, spaceNotFound } from './space-access.ts';
+import { callerPk, hasRight, isVisible, roleOfParticipant } from './rights.ts';
+import { type FoundSpace, spaceNotFound } from './space-access.ts';
 
 /**
  * Returns spaces as the caller sees them, by `pk`: only the creator sees the invitation code. Omits missing spaces
@@ -39,7 +40,7 @@ export async function describeSpaces(
       participant_count: row.participant_count,
       tags: [],
       created_at: row.created_at,
-      invitation_code: row.creator_pk === caller?.userPk ? row.invitation_code : null,
+      invitation_code: hasRight(row, 'manageSpace') ? row.invitation_code : null,
       participation: row.joined_at === null ? null : { joined_at: row.joined_at },
     };
     const { tag_id, tag_name } = row;
@@ -64,7 +65,6 @@ const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (d
     )
     .select([
       'spaces.pk',
-      'spaces.creator_pk',
       'spaces.space_id',
       'spaces.title',
       'spaces.description',
@@ -80,6 +80,7 @@ const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (d
       'space_tags.tag_name',
       'participations.joined_at',
     ])
+    .select(roleOfParticipant.as('role'))
     .where('spaces.pk', 'in', columnOf(rows, 'spacePk'))
     .where(isLiveSpace('spaces.pk'))
     .where(isVisible(callerPk, sql.ref('spaces.pk')));
@@ -88,8 +89,7 @@ const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (d
 /** Returns everything that determines the result of `describeSpace`. */
 export function stateOf(
   avatars: AvatarUrls,
-  space: Omit<FoundSpace, 'pk' | 'visibility' | 'invitationCode' | 'isParticipant'>,
-  caller: Caller | null,
+  space: Omit<FoundSpace, 'pk' | 'creatorPk' | 'visibility' | 'invitationCode'>,
 ): ResourceState {
   return {
     version: space.version,
@@ -97,8 +97,7 @@ export function stateOf(
       space.participantCount,
       space.creatorName,
       avatars.url(space.creatorAvatar),
-      // Only the creator sees the invitation code.
-      space.creatorPk === caller?.userPk,
+      space.role,
       space.joinedAt,
     ],
   };

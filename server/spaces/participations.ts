@@ -17,7 +17,8 @@ import { summarizeUser } from '../users/user-summary.ts';
 import { countUnread, listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces, stateOf } from './describe-spaces.ts';
 import { type ListPosition, positionAt } from './list-position.ts';
-import { findAnySpace, findSpace, isVisibleTo, spaceNotFound } from './space-access.ts';
+import { isVisibleTo, requireLeavable } from './rights.ts';
+import { findAnySpace, findSpace, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
 import { listSubject, spaceSubject } from './subjects.ts';
 
@@ -40,7 +41,7 @@ export async function joinSpace(
     // The same error for a wrong code and an unknown space, so that it does not tell whether a private space exists.
     const notFound = invitationCode === undefined ? spaceNotFound : invitationRejected;
     const space = await findAnySpace(trx, caller, spaceId, notFound);
-    if (!space.isParticipant) {
+    if (!space.role) {
       if (space.visibility === 'private' && space.invitationCode !== invitationCode) {
         throw notFound();
       }
@@ -70,7 +71,7 @@ export async function joinSpace(
     }
     const joined = await findSpace(trx, caller, spaceId);
     return {
-      state: stateOf(avatars, joined, caller),
+      state: stateOf(avatars, joined),
       participation: await describeParticipation(trx, avatars, caller, space.pk),
     };
   });
@@ -108,8 +109,8 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     const space = await findSpace(trx, caller, spaceId);
-    if (space.creatorPk === caller.userPk) throw creatorCannotLeave();
-    if (!space.isParticipant) return;
+    if (!space.role) return;
+    requireLeavable(space);
     const changed_in = await engine.transactionNumber(trx);
     await trx
       .updateTable('participations')
@@ -120,13 +121,6 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
     const keys = { spacePk: space.pk, userPk: caller.userPk, changed_in };
     await countParticipant(engine, trx, { ...keys, delta: -1 });
   });
-}
-
-export function creatorCannotLeave(): DomainError {
-  return new DomainError(
-    'creator_cannot_leave',
-    'You created this space, so you cannot leave it. You can delete it.',
-  );
 }
 
 /** A user who has become a participant, or no longer is one. */

@@ -8,8 +8,9 @@ import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { countParticipant, creatorCannotLeave } from './participations.ts';
-import { findOwnSpace, isVisibleTo } from './space-access.ts';
+import { countParticipant } from './participations.ts';
+import { isVisibleTo, requireLeavable, roleOfParticipant } from './rights.ts';
+import { findSpaceFor } from './space-access.ts';
 
 /**
  * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does
@@ -26,11 +27,13 @@ export async function removeParticipant(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countOperation(trx, quotas, caller.userPk, 'removeParticipant');
-    const space = await findOwnSpace(trx, caller, spaceId);
+    const space = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     const participation = await trx
       .selectFrom('participations')
+      .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
       .innerJoin('users', 'users.pk', 'participations.user_pk')
       .select(['user_pk', 'left_at', 'removed_at', 'user_id', 'username', 'avatar'])
+      .select(roleOfParticipant.as('role'))
       .where('space_pk', '=', space.pk)
       .where('user_id', '=', userId)
       .executeTakeFirst();
@@ -40,7 +43,7 @@ export async function removeParticipant(
         'There is no such user, or the user has never joined the space.',
       );
     }
-    if (participation.user_pk === space.creatorPk) throw creatorCannotLeave();
+    requireLeavable(participation);
     const user = summarizeUser(avatars, participation);
     if (participation.removed_at !== null) return { user, removed_at: participation.removed_at };
     const removed_at = new Date().toISOString();
@@ -72,7 +75,7 @@ export async function undoRemoval(
 ): Promise<void> {
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    const { pk } = await findOwnSpace(trx, caller, spaceId);
+    const { pk } = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     await trx
       .updateTable('participations')
       .set({ removed_at: null })
@@ -96,7 +99,7 @@ export async function listRemovals(
   spaceId: string,
   request: PageRequest,
 ): Promise<Page<Removal>> {
-  const { pk } = await findOwnSpace(engine.db, caller, spaceId);
+  const { pk } = await findSpaceFor(engine.db, caller, spaceId, 'manageSpace');
   const query = engine.db
     .selectFrom('participations')
     .innerJoin('users', 'users.pk', 'participations.user_pk')

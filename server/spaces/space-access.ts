@@ -4,6 +4,14 @@ import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepare } from '../database/prepared.ts';
 import { DomainError } from '../errors.ts';
+import {
+  callerPk,
+  isVisible,
+  type Right,
+  type Role,
+  requireRight,
+  roleOfParticipant,
+} from './rights.ts';
 
 /** The properties of a space that decide who can access it, and those that `stateOf` needs. */
 export interface FoundSpace {
@@ -11,49 +19,13 @@ export interface FoundSpace {
   creatorPk: number;
   visibility: Visibility;
   invitationCode: string | null;
-  /** Whether the caller is a participant now. */
-  isParticipant: boolean;
+  /** Of the caller. Null if the caller does not participate now. */
+  role: Role | null;
   joinedAt: string | null;
   version: number;
   participantCount: number;
   creatorName: string;
   creatorAvatar: string | null;
-}
-
-/**
- * SQL condition: a user may see the space with this key. Everyone may see a public space, and its participants a private
- * one. The spaces of suspended creators are hidden from everyone.
- *
- * Queries of a space's content outside of transactions need this condition in addition to `findSpace`. In between,
- * the space can become private, or its creator can remove the caller or be suspended. Later content must not be
- * returned.
- * @param userPk see `callerPk`
- */
-export function isVisible(
-  userPk: RawBuilder<number> | number,
-  spacePk: RawBuilder<number> | number,
-): RawBuilder<boolean> {
-  return sql<boolean>`EXISTS (
-    SELECT 1 FROM spaces AS visible JOIN users AS creators ON creators.pk = visible.creator_pk
-    WHERE visible.pk = ${spacePk} AND creators.suspended_at IS NULL AND (visible.visibility = 'public' OR EXISTS (
-      SELECT 1 FROM participations
-      WHERE participations.space_pk = ${spacePk} AND participations.user_pk = ${userPk}
-        AND participations.left_at IS NULL
-    ))
-  )`;
-}
-
-/** Like `isVisible`, for a caller. */
-export function isVisibleTo(
-  caller: Caller | null,
-  spacePk: RawBuilder<number> | number,
-): RawBuilder<boolean> {
-  return isVisible(callerPk(caller), spacePk);
-}
-
-/** Returns the `pk` of the caller; 0 without a caller, because no user has it. */
-export function callerPk(caller: Caller | null): number {
-  return caller?.userPk ?? 0;
 }
 
 /** Returns whether everyone may see a space. False for an unknown space. */
@@ -73,7 +45,7 @@ export async function findSpace(
 ): Promise<FoundSpace> {
   const [row] = await selectVisibleSpace(db, { callerPk: callerPk(caller), spaceId });
   if (!row) throw spaceNotFound();
-  return { ...row, isParticipant: row.joinedAt !== null };
+  return row;
 }
 
 /**
@@ -89,7 +61,7 @@ export async function findAnySpace(
 ): Promise<FoundSpace> {
   const [row] = await selectAnySpace(db, { callerPk: callerPk(caller), spaceId });
   if (!row) throw notFound();
-  return { ...row, isParticipant: row.joinedAt !== null };
+  return row;
 }
 
 const PARAMETERS = { callerPk: 'bigint', spaceId: 'text' } as const;
@@ -123,22 +95,22 @@ function selectSpace(db: Database, callerPk: RawBuilder<number>, spaceId: RawBui
       'users.avatar as creatorAvatar',
       'participations.joined_at as joinedAt',
     ])
+    .select(roleOfParticipant.as('role'))
     .where('spaces.space_id', '=', spaceId);
 }
 
 /**
- * Finds a space that the caller created.
- * @throws DomainError `space_not_found`, `not_space_creator`
+ * Finds a space in which the caller has a right.
+ * @throws DomainError `space_not_found`, and those of `requireRight`
  */
-export async function findOwnSpace(
+export async function findSpaceFor(
   db: Database,
   caller: Caller,
   spaceId: string,
+  right: Right,
 ): Promise<FoundSpace> {
   const space = await findSpace(db, caller, spaceId);
-  if (space.creatorPk !== caller.userPk) {
-    throw new DomainError('not_space_creator', 'Only the creator of the space can do this.');
-  }
+  requireRight(space, right);
   return space;
 }
 

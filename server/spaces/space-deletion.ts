@@ -6,7 +6,7 @@ import { columnOf } from '../database/prepared.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { writerOf } from '../search/writer-of.ts';
 import { keepEnds } from './ended-participations.ts';
-import { findOwnSpace } from './space-access.ts';
+import { findSpaceFor } from './space-access.ts';
 import { listSubject } from './subjects.ts';
 import { deleteUnusedTags } from './tags.ts';
 
@@ -30,7 +30,7 @@ export const MAX_FIRST_ERASURE_MS = 150;
  * @throws DomainError `space_not_found`, `not_space_creator`
  */
 export async function deleteSpace(engine: Engine, caller: Caller, spaceId: string): Promise<void> {
-  const { pk } = await findOwnSpace(engine.db, caller, spaceId);
+  const { pk } = await findSpaceFor(engine.db, caller, spaceId, 'manageSpace');
   await engine.runTask('eraseSpace', { pk, sessionPk: caller.sessionPk });
 }
 

@@ -15,7 +15,7 @@ import { writerOf } from '../search/writer-of.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { describeSpace, stateOf } from './describe-spaces.ts';
 import { invitationCodeFor, newInvitationCode } from './invitation-codes.ts';
-import { type FoundSpace, findOwnSpace, findSpace } from './space-access.ts';
+import { type FoundSpace, findSpace, findSpaceFor } from './space-access.ts';
 import { assertParticipationQuota, assertSpaceQuota, assertTagQuota } from './space-quotas.ts';
 import { parseDescription, parseTitle } from './space-text.ts';
 import { listSubject, spaceSubject } from './subjects.ts';
@@ -85,14 +85,14 @@ export async function createSpace(
     // Not read back, because on PostgreSQL that conflicts with other transactions that create spaces.
     const found = {
       version,
-      creatorPk: caller.userPk,
+      role: 'creator' as const,
       participantCount: space.participant_count,
       creatorName: creator.username,
       creatorAvatar: creator.avatar,
       joinedAt: space.created_at,
     };
     return {
-      state: stateOf(avatars, found, caller),
+      state: stateOf(avatars, found),
       space: {
         ...space,
         creator: summarizeUser(avatars, creator),
@@ -128,7 +128,7 @@ export async function locateSpace(
 ): Promise<{ state: ResourceState; read: () => Promise<Space> }> {
   const found = await findSpace(engine.db, caller, spaceId);
   return {
-    state: stateOf(avatars, found, caller),
+    state: stateOf(avatars, found),
     read: () => describeSpace(engine.db, avatars, found.pk, caller),
   };
 }
@@ -152,9 +152,9 @@ export async function updateSpace(
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, spaceId);
     await countOperation(trx, quotas, caller.userPk, 'updateSpace');
-    const found = await findOwnSpace(trx, caller, spaceId);
+    const found = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     const { pk } = found;
-    const state = stateOf(avatars, found, caller);
+    const state = stateOf(avatars, found);
     if (!isExpected(state)) {
       throw new DomainError(
         'precondition_failed',
@@ -219,9 +219,9 @@ async function readChanged(
   caller: Caller,
   spaceId: string,
 ): Promise<SpaceInState> {
-  const found = await findOwnSpace(trx, caller, spaceId);
+  const found = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
   const space = await describeSpace(trx, avatars, found.pk, caller);
-  return { state: stateOf(avatars, found, caller), space };
+  return { state: stateOf(avatars, found), space };
 }
 
 const nextVersion = sql<number>`version + 1`;
@@ -278,7 +278,7 @@ export async function renewInvitationCode(
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, spaceId);
     await countOperation(trx, quotas, caller.userPk, 'renewInvitationCode');
-    const { pk, visibility } = await findOwnSpace(trx, caller, spaceId);
+    const { pk, visibility } = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     if (visibility === 'public') {
       throw new DomainError(
         'space_is_public',

@@ -209,13 +209,6 @@ describe('removeParticipant', () => {
     expect((await listParticipants(ann, space)).data?.items).toHaveLength(1);
   });
 
-  test('rejects users other than the creator', async () => {
-    await join(carl, space);
-    expect(await getError(remove(ben, carl, space))).toBe('403 not_space_creator');
-    expect(await getError(remove(ben, ann, space))).toBe('403 not_space_creator');
-    expect((await listParticipants(ann, space)).data?.items).toHaveLength(3);
-  });
-
   test('rejects the creator, and users who never joined', async () => {
     expect(await getError(remove(ann, ann, space))).toBe('409 creator_cannot_leave');
     expect(await getError(remove(ann, carl, space))).toBe('404 participant_not_found');
@@ -243,14 +236,6 @@ describe('undoRemoval', () => {
     }
     expect((await listParticipants(ann, space)).data?.items).toEqual(before);
   });
-
-  test('rejects users other than the creator', async () => {
-    await join(carl, space);
-    await remove(ann, ben, space);
-    expect(await getError(undo(carl, ben, space))).toBe('403 not_space_creator');
-    expect(await getError(undo(ben, ben, space))).toBe('404 space_not_found');
-    expect(await getError(join(ben, space))).toBe('403 removed_from_space');
-  });
 });
 
 describe('listRemovals', () => {
@@ -275,11 +260,6 @@ describe('listRemovals', () => {
       expect(pages).toHaveLength(Math.ceil(names.length / limit));
       expect(pages.flat().map(({ user }) => user.username)).toEqual(names);
     }
-  });
-
-  test('rejects users other than the creator', async () => {
-    expect(await getError(listRemovals(ben, space))).toBe('403 not_space_creator');
-    expect(await getError(listRemovals(carl, space))).toBe('404 space_not_found');
   });
 });
 
@@ -325,14 +305,6 @@ describe('renewInvitationCode', () => {
     expect((await getSpace(ann, space)).data).toEqual(renewed);
     expect(await getError(join(carl, space))).toBe('404 space_not_found');
     expect((await join(carl, renewed as Space)).response?.status).toBe(200);
-  });
-
-  test('rejects a public space and users other than the creator', async () => {
-    expect(await getError(renew(ben, space))).toBe('403 not_space_creator');
-    expect(await getError(renew(carl, space))).toBe('404 space_not_found');
-    const open = await createSpace(ann);
-    expect(await getError(renew(ann, open))).toBe('409 space_is_public');
-    expect(await getError(renew(carl, open))).toBe('403 not_space_creator');
   });
 });
 

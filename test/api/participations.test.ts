@@ -134,12 +134,6 @@ describe('leaveSpace', () => {
       { space: { space_id: space.space_id, participant_count: 2 }, joined_at: after?.joined_at },
     ]);
   });
-
-  test('rejects the creator', async () => {
-    const call = api.leaveSpace({ client: ann.client, path: space });
-    expect(await getError(call)).toBe('409 creator_cannot_leave');
-    expect((await getSpace(ann, space)).participant_count).toBe(1);
-  });
 });
 
 describe('listParticipations', () => {

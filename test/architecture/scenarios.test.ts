@@ -16,7 +16,7 @@ test('every list is read page by page', () => {
   expect(missing.map((each) => `Add ${each} to scenarios/lists.ts`)).toEqual([]);
 });
 
-test('every operation on a space or message has a row in the matrix of callers', () => {
+test('every operation on a space or message has a rule in verification/rights.ts', () => {
   const tried = scenarios.filter(({ sentence }) => sentence.includes('exactly those can call it'));
   expect(new Set(tried.map(({ operation }) => operation))).toEqual(new Set(restrictedOperations));
 });

@@ -1,142 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import type { Problem } from '../../generated/types.gen.ts';
 import { operations } from '../contract.ts';
+import {
+  CALLERS,
+  type CallerName,
+  outcomeOf,
+  rules,
+  VISIBILITIES,
+  type Visibility,
+} from '../rights.ts';
 import { createSpace, join, type Message, type Space, send } from './actions.ts';
 import type { Caller, Inputs, OperationId, User } from './caller.ts';
 import { equal } from './expectations.ts';
 import type { Scenario, Stage } from './scenario.ts';
 
-/** Everyone who can call an operation on a space or a message in it. */
-const CALLERS = ['anonymous', 'stranger', 'former', 'removed', 'participant', 'creator'] as const;
-type CallerName = (typeof CALLERS)[number];
-type Visibility = 'public' | 'private';
+type Rule = (typeof rules)[number];
 
-/** A space, with a message of its creator. */
+/** A space, with a message of each user who has been in it. */
 interface Scene {
   space: Space;
-  message: Message;
   callers: Record<CallerName, Caller>;
+  messages: Partial<Record<CallerName, Message>>;
   ids: Record<'former' | 'removed', string>;
 }
 
-const NOT_FOUND = 'space_not_found';
-
-/**
- * Who may call the operations on a space or a message: `ok` or the code of the error for each caller, in the order of
- * CALLERS. If the order of two errors is undefined, both codes are possible.
- */
-const matrix: Partial<
-  Record<OperationId, { inputs?: (scene: Scene) => Inputs } & Record<Visibility, string>>
-> = {
-  getSpace: {
-    public: 'ok ok ok ok ok ok',
-    private: `${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
-  },
-  listMessages: {
-    public: 'ok ok ok ok ok ok',
-    private: `${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
-  },
-  getMessage: {
-    public: 'ok ok ok ok ok ok',
-    private: 'message_not_found message_not_found message_not_found message_not_found ok ok',
-  },
-  listParticipants: {
-    public: 'unauthenticated ok ok ok ok ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
-  },
-  getParticipation: {
-    public:
-      'unauthenticated participation_not_found participation_not_found participation_not_found ok ok',
-    private:
-      'unauthenticated participation_not_found participation_not_found participation_not_found ok ok',
-  },
-  listRemovals: {
-    public:
-      'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
-  },
-  updateSpace: {
-    inputs: () => ({ title: 'Changed' }),
-    public:
-      'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
-  },
-  renewInvitationCode: {
-    public:
-      'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator space_is_public',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
-  },
-  removeParticipant: {
-    inputs: ({ ids }) => ({ user_id: ids.former }),
-    public:
-      'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
-  },
-  undoRemoval: {
-    inputs: ({ ids }) => ({ user_id: ids.removed }),
-    public:
-      'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
-  },
-  joinSpace: {
-    public: 'unauthenticated ok ok removed_from_space ok ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND}|removed_from_space ok ok`,
-  },
-  leaveSpace: {
-    public: 'unauthenticated ok ok ok ok creator_cannot_leave',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok creator_cannot_leave`,
-  },
-  markRead: {
-    inputs: ({ message }) => ({ message_id: message.message_id }),
-    public: 'unauthenticated not_a_participant not_a_participant not_a_participant ok ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
-  },
-  sendMessage: {
-    inputs: () => ({ text: 'Hello' }),
-    public: 'unauthenticated not_a_participant not_a_participant not_a_participant ok ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
-  },
-  editMessage: {
-    inputs: () => ({ text: 'Changed' }),
-    public:
-      'unauthenticated not_message_author not_message_author not_message_author not_message_author ok',
-    private:
-      'unauthenticated message_not_found message_not_found message_not_found not_message_author ok',
-  },
-  appreciateMessage: {
-    public: 'unauthenticated ok ok ok ok own_message',
-    private: 'unauthenticated message_not_found message_not_found message_not_found ok own_message',
-  },
-  withdrawAppreciation: {
-    public: 'unauthenticated ok ok ok ok ok',
-    private: 'unauthenticated message_not_found message_not_found message_not_found ok ok',
-  },
-  listAppreciations: {
-    public: 'unauthenticated ok ok ok ok ok',
-    private: 'unauthenticated message_not_found message_not_found message_not_found ok ok',
-  },
-  deleteMessage: {
-    public:
-      'unauthenticated not_message_author not_message_author not_message_author not_message_author ok',
-    private:
-      'unauthenticated message_not_found message_not_found message_not_found not_message_author ok',
-  },
-  reportSpace: {
-    inputs: () => ({ reason: 'A reason' }),
-    public: 'unauthenticated ok ok ok ok ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} ok ok`,
-  },
-  reportMessage: {
-    inputs: () => ({ reason: 'A reason' }),
-    public: 'unauthenticated ok ok ok ok ok',
-    private: 'unauthenticated message_not_found message_not_found message_not_found ok ok',
-  },
-  deleteSpace: {
-    public:
-      'unauthenticated not_space_creator not_space_creator not_space_creator not_space_creator ok',
-    private: `unauthenticated ${NOT_FOUND} ${NOT_FOUND} ${NOT_FOUND} not_space_creator ok`,
-  },
+/** What operations need besides the ids of the space and the message. */
+const otherInputs: Partial<Record<OperationId, (scene: Scene) => Inputs>> = {
+  updateSpace: () => ({ title: 'Changed' }),
+  removeParticipant: ({ ids }) => ({ user_id: ids.former }),
+  undoRemoval: ({ ids }) => ({ user_id: ids.removed }),
+  markRead: ({ messages }) => ({ message_id: messages.creator?.message_id }),
+  sendMessage: ({ space }) => ({ space_id: space.space_id, text: 'Hello' }),
+  editMessage: () => ({ text: 'Changed' }),
+  reportSpace: () => ({ reason: 'A reason' }),
+  reportMessage: () => ({ reason: 'A reason' }),
 };
 
-/** The operations on a space or a message. Each needs a row of the matrix. */
+/** The operations on a space or a message. Each needs a rule. */
 export const restrictedOperations = operations
   .filter(
     ({ parameters, requestBody }) =>
@@ -157,28 +57,28 @@ async function openScene(visibility: Visibility, { users, anonymous }: Stage): P
   const space = await createSpace(creator, { visibility });
   const { space_id } = space;
   await join(space, participant, removed, former);
-  const message = await send(creator, space);
+  const messages: Scene['messages'] = {};
+  const authors = Object.entries({ creator, participant, removed, former });
+  for (const [name, user] of authors) messages[name as CallerName] = await send(user, space);
   await former.call('leaveSpace', { space_id });
   await creator.call('removeParticipant', { space_id, user_id: removed.id });
   return {
     space,
-    message,
+    messages,
     callers: { anonymous, stranger, former, removed, participant, creator },
     ids: { former: former.id, removed: removed.id },
   };
 }
 
-/** Returns the inputs of an operation that name the space and the message of a scene. */
-function inputsFor(operationId: OperationId, scene: Scene): Inputs {
+/** Returns the inputs of an operation that a caller tries in a scene. */
+function inputsFor({ operation: operationId, on }: Rule, name: CallerName, scene: Scene): Inputs {
   const operation = operations.find((each) => each.operationId === operationId);
-  const names = operation?.parameters.map(({ name }) => name) ?? [];
+  const names = operation?.parameters.map((parameter) => parameter.name) ?? [];
+  const message = scene.messages[on === 'own message' ? name : 'creator'];
   return {
-    space_id:
-      names.includes('space_id') || operationId === 'sendMessage'
-        ? scene.space.space_id
-        : undefined,
-    message_id: names.includes('message_id') ? scene.message.message_id : undefined,
-    ...matrix[operationId]?.inputs?.(scene),
+    space_id: names.includes('space_id') ? scene.space.space_id : undefined,
+    message_id: names.includes('message_id') ? message?.message_id : undefined,
+    ...otherInputs[operationId]?.(scene),
   };
 }
 
@@ -192,27 +92,56 @@ async function stateOf({ space: { space_id }, callers: { creator } }: Scene): Pr
   ];
 }
 
-async function tryAll(operationId: OperationId, visibility: Visibility, stage: Stage) {
-  const scene = await openScene(visibility, stage);
-  const outcomes = matrix[operationId]?.[visibility].split(' ') ?? [];
-  const before = await stateOf(scene);
-  const permitted: Caller[] = [];
-  for (const [i, name] of CALLERS.entries()) {
-    const caller = scene.callers[name];
-    const outcome = outcomes[i];
-    if (outcome === 'ok') permitted.push(caller);
-    else
-      await caller.refused(operationId, inputsFor(operationId, scene), outcome?.split('|') ?? []);
-  }
-  equal(await stateOf(scene), before, `The space after refused requests for ${operationId}`);
-  for (const caller of permitted) await caller.call(operationId, inputsFor(operationId, scene));
+/** Tries a request for a hidden space or message. The problem must be the same as for one that does not exist. */
+async function tryHidden(
+  caller: Caller,
+  operation: OperationId,
+  inputs: Inputs,
+  outcome: string,
+): Promise<void> {
+  const id = inputs.space_id === undefined ? 'message_id' : 'space_id';
+  const problemOf = async (tried: Inputs) => {
+    const problem = await caller.refused(operation, tried, outcome);
+    return withoutIds(problem, String(tried[id]));
+  };
+  equal(
+    await problemOf(inputs),
+    await problemOf({ ...inputs, [id]: randomUUID() }),
+    `The problem for ${operation} of a hidden ${id}`,
+  );
 }
 
-export const access: Scenario[] = restrictedOperations.flatMap((operation) =>
-  (['public', 'private'] as const).map((visibility) => ({
-    operation,
-    sentence: `in a ${visibility} space, exactly those can call it who may`,
+function withoutIds(problem: Problem, id: string): unknown {
+  const text = JSON.stringify({ ...problem, request_id: '' });
+  return JSON.parse(text.replaceAll(id, 'ID'));
+}
+
+async function tryAll(rule: Rule, visibility: Visibility, stage: Stage): Promise<void> {
+  const { operation } = rule;
+  const scene = await openScene(visibility, stage);
+  const before = await stateOf(scene);
+  const permitted: CallerName[] = [];
+  for (const name of CALLERS) {
+    const outcome = outcomeOf(rule, name, visibility);
+    if (outcome === undefined) continue;
+    const [caller, inputs] = [scene.callers[name], inputsFor(rule, name, scene)];
+    if (outcome === 'ok') permitted.push(name);
+    else if (HIDDEN.includes(outcome)) await tryHidden(caller, operation, inputs, outcome);
+    else await caller.refused(operation, inputs, outcome);
+  }
+  equal(await stateOf(scene), before, `The space after refused requests for ${operation}`);
+  for (const name of permitted) {
+    await scene.callers[name].call(operation, inputsFor(rule, name, scene));
+  }
+}
+
+const HIDDEN = ['space_not_found', 'message_not_found'];
+
+export const access: Scenario[] = rules.flatMap((rule) =>
+  VISIBILITIES.map((visibility) => ({
+    operation: rule.operation,
+    sentence: `in a ${visibility} space, exactly those can call it who may${rule.on ? `, on the ${rule.on}` : ''}`,
     rule: '`public`: anyone can find and read the space. `private`: only participants can read it.',
-    run: (stage: Stage) => tryAll(operation, visibility, stage),
+    run: (stage: Stage) => tryAll(rule, visibility, stage),
   })),
 );

@@ -1,0 +1,135 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Caller } from '../auth/sessions.ts';
+import { DomainError } from '../errors.ts';
+
+// Who may do what in a space and with its messages. Everything that reads or changes them asks here. `docs/rights.md` is
+// the resulting table.
+
+/** What a current participant is in a space. */
+export type Role = 'creator' | 'participant';
+
+/** SQL for the role of the user of a row of `participations` in the space of a row of `spaces`. Null without a row. */
+export const roleOfParticipant = sql<Role | null>`CASE
+  WHEN participations.user_pk = spaces.creator_pk THEN 'creator'
+  WHEN participations.user_pk IS NOT NULL THEN 'participant'
+END`;
+
+/** Rights in a space that a caller may see: the roles that have each of them, and the error for everyone else. */
+const rights = {
+  manageSpace: {
+    roles: ['creator'],
+    code: 'not_space_creator',
+    detail: 'Only the creator of the space can do this.',
+  },
+  sendMessages: {
+    roles: ['creator', 'participant'],
+    code: 'not_a_participant',
+    detail: 'Only participants can send messages. Join the space first.',
+  },
+  editOwnMessages: {
+    roles: ['creator', 'participant'],
+    code: 'not_a_participant',
+    detail: 'Only participants can edit their messages.',
+  },
+  markRead: {
+    roles: ['creator', 'participant'],
+    code: 'not_a_participant',
+    detail: 'Only participants can mark messages as read. Join the space first.',
+  },
+  deleteMessagesOfOthers: {
+    roles: ['creator'],
+    code: 'not_message_author',
+    detail: 'Only the author and the creator of the space can delete a message.',
+  },
+} as const satisfies Record<
+  string,
+  { roles: readonly Role[]; code: DomainError['code']; detail: string }
+>;
+
+export type Right = keyof typeof rights;
+
+/** Whether someone has a right. */
+export function hasRight({ role }: { role: Role | null }, right: Right): boolean {
+  const roles: readonly (Role | null)[] = rights[right].roles;
+  return roles.includes(role);
+}
+
+/** @throws DomainError `not_space_creator`, `not_a_participant`, `not_message_author` */
+export function requireRight(member: { role: Role | null }, right: Right): void {
+  if (hasRight(member, right)) return;
+  const { code, detail } = rights[right];
+  throw new DomainError(code, detail);
+}
+
+/**
+ * Creators can neither leave nor be removed, because their spaces are theirs.
+ * @throws DomainError `creator_cannot_leave`
+ */
+export function requireLeavable({ role }: { role: Role | null }): void {
+  if (role !== 'creator') return;
+  throw new DomainError(
+    'creator_cannot_leave',
+    'You created this space, so you cannot leave it. You can delete it.',
+  );
+}
+
+/** A message, and the role of the caller in its space. */
+interface OwnedMessage {
+  authorPk: number;
+  role: Role | null;
+}
+
+/** @throws DomainError `not_message_author` */
+export function requireDeletable(message: OwnedMessage, { userPk }: Caller): void {
+  if (message.authorPk !== userPk) requireRight(message, 'deleteMessagesOfOthers');
+}
+
+/** @throws DomainError `not_message_author`, `not_a_participant` */
+export function requireEditable(message: OwnedMessage, { userPk }: Caller): void {
+  if (message.authorPk !== userPk) {
+    throw new DomainError('not_message_author', 'Only the author can edit a message.');
+  }
+  requireRight(message, 'editOwnMessages');
+}
+
+/** @throws DomainError `own_message` */
+export function requireAppreciable({ authorPk }: OwnedMessage, { userPk }: Caller): void {
+  if (authorPk !== userPk) return;
+  throw new DomainError('own_message', 'You cannot appreciate your own message.');
+}
+
+/**
+ * SQL condition: a user may see the space with this key. Everyone may see a public space, and its participants a private
+ * one. The spaces of suspended creators are hidden from everyone.
+ *
+ * Queries of a space's content outside of transactions need this condition in addition to `findSpace`. In between,
+ * the space can become private, or its creator can remove the caller or be suspended. Later content must not be
+ * returned.
+ * @param userPk see `callerPk`
+ */
+export function isVisible(
+  userPk: RawBuilder<number> | number,
+  spacePk: RawBuilder<number> | number,
+): RawBuilder<boolean> {
+  return sql<boolean>`EXISTS (
+    SELECT 1 FROM spaces AS visible JOIN users AS creators ON creators.pk = visible.creator_pk
+    WHERE visible.pk = ${spacePk} AND creators.suspended_at IS NULL AND (visible.visibility = 'public' OR EXISTS (
+      SELECT 1 FROM participations
+      WHERE participations.space_pk = ${spacePk} AND participations.user_pk = ${userPk}
+        AND participations.left_at IS NULL
+    ))
+  )`;
+}
+
+/** Like `isVisible`, for a caller. */
+export function isVisibleTo(
+  caller: Caller | null,
+  spacePk: RawBuilder<number> | number,
+): RawBuilder<boolean> {
+  return isVisible(callerPk(caller), spacePk);
+}
+
+/** Returns the `pk` of the caller; 0 without a caller, because no user has it. */
+export function callerPk(caller: Caller | null): number {
+  return caller?.userPk ?? 0;
+}

@@ -1,0 +1,105 @@
+import { operations } from './contract.ts';
+import type { OperationId } from './scenarios/caller.ts';
+
+/** Everyone who can call an operation on a space or a message in it. */
+export const CALLERS = [
+  'anonymous',
+  'stranger',
+  'former',
+  'removed',
+  'participant',
+  'creator',
+] as const;
+export type CallerName = (typeof CALLERS)[number];
+
+export const VISIBILITIES = ['public', 'private'] as const;
+export type Visibility = (typeof VISIBILITIES)[number];
+
+/** Who may call an operation on a space or a message: everyone who can see the space, with these exceptions. */
+interface Rule {
+  operation: OperationId;
+  /** What it is called on, if that makes a difference. */
+  on?: 'message of the creator' | 'own message';
+  /** The code of the error, by caller. */
+  refused?: Refusals;
+  /** In addition, in spaces of this visibility. */
+  public?: Refusals;
+  private?: Refusals;
+}
+
+type Refusals = Partial<Record<CallerName, string>>;
+
+/** Returns the refusal of several callers. */
+function refuse(code: string, ...callers: CallerName[]): Refusals {
+  return Object.fromEntries(callers.map((caller) => [caller, code]));
+}
+
+const OUTSIDERS = ['stranger', 'former', 'removed'] as const;
+const notCreator = refuse('not_space_creator', ...OUTSIDERS, 'participant');
+const notParticipant = refuse('not_a_participant', ...OUTSIDERS);
+const notParticipating = refuse('participation_not_found', ...OUTSIDERS);
+const notAuthor = refuse('not_message_author', ...OUTSIDERS, 'participant');
+
+export const rules: readonly Rule[] = [
+  { operation: 'getSpace' },
+  { operation: 'updateSpace', refused: notCreator },
+  {
+    operation: 'renewInvitationCode',
+    refused: notCreator,
+    public: { creator: 'space_is_public' },
+  },
+  { operation: 'deleteSpace', refused: notCreator },
+  // Without an invitation code.
+  { operation: 'joinSpace', refused: { removed: 'removed_from_space' } },
+  { operation: 'leaveSpace', refused: { creator: 'creator_cannot_leave' } },
+  { operation: 'getParticipation', refused: notParticipating, private: notParticipating },
+  { operation: 'markRead', refused: notParticipant },
+  { operation: 'listParticipants' },
+  { operation: 'listRemovals', refused: notCreator },
+  { operation: 'removeParticipant', refused: notCreator },
+  { operation: 'undoRemoval', refused: notCreator },
+  { operation: 'listMessages' },
+  { operation: 'sendMessage', refused: notParticipant },
+  { operation: 'getMessage' },
+  { operation: 'editMessage', on: 'own message', ...ofAuthor('not_a_participant') },
+  { operation: 'editMessage', on: 'message of the creator', refused: notAuthor },
+  { operation: 'deleteMessage', on: 'own message', ...ofAuthor() },
+  { operation: 'deleteMessage', on: 'message of the creator', refused: notAuthor },
+  {
+    operation: 'appreciateMessage',
+    on: 'message of the creator',
+    refused: { creator: 'own_message' },
+  },
+  { operation: 'withdrawAppreciation' },
+  { operation: 'listAppreciations' },
+  { operation: 'reportSpace' },
+  { operation: 'reportMessage' },
+];
+
+/** Returns the refusals of authors, who find their own messages even in a private space that they have left. */
+function ofAuthor(code?: string): Pick<Rule, 'refused' | 'private'> {
+  const refused = code === undefined ? {} : refuse(code, 'former', 'removed');
+  return { refused, private: { former: 'ok', removed: 'ok', ...refused } };
+}
+
+/**
+ * Returns the outcome of a call: `ok`, or the code of the error. Undefined if the caller cannot have such a message.
+ */
+export function outcomeOf(
+  rule: Rule,
+  caller: CallerName,
+  visibility: Visibility,
+): string | undefined {
+  const operation = operations.find(({ operationId }) => operationId === rule.operation);
+  if (caller === 'anonymous' && operation?.authentication === 'required') return 'unauthenticated';
+  if (rule.on === 'own message' && (caller === 'anonymous' || caller === 'stranger')) {
+    return undefined;
+  }
+  const own = rule[visibility]?.[caller];
+  if (own !== undefined) return own;
+  const isOutside = caller !== 'participant' && caller !== 'creator';
+  if (visibility === 'private' && isOutside) {
+    return operation?.path.includes('{message_id}') ? 'message_not_found' : 'space_not_found';
+  }
+  return rule.refused?.[caller] ?? 'ok';
+}
