@@ -129,6 +129,49 @@ export const messages: Scenario[] = [
   },
   {
     operation: 'sendMessage',
+    sentence: 'only the first 20 names count, and only whole ones',
+    rule: 'Only the first 20 names after `@` in a text count.',
+    async run({ users, word }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const { space } = await createConversation(ada, 'public', grace);
+      const { username } = grace.account;
+      const mentionsIn = async (text: string) =>
+        (await send(ada, space, text)).mentions.map(({ user_id }) => user_id);
+      const others = Array.from({ length: 20 }, () => `@${word()},`);
+      const last = `${others.slice(1).join(' ')} @${username}`;
+      equal(await mentionsIn(last), [grace.id], 'mentions of the 20th name');
+      equal(await mentionsIn(`${others[0]} ${last}`), [], 'mentions of the 21st name');
+      equal(await mentionsIn(`@${username}x`), [], 'mentions of the beginning of a name');
+    },
+  },
+  {
+    operation: 'editMessage',
+    sentence: 'an edited message mentions those whom its new text mentions',
+    rule: 'The mentions are those of the new text.',
+    async run({ users }) {
+      const [ada, grace] = (await users(2)) as [User, User];
+      const { space } = await createConversation(ada, 'private', grace);
+      const { message_id } = await send(ada, space);
+      await send(ada, space);
+      const { newer_cursor } = await grace.call('listParticipations', {});
+      const text = `Hello @${grace.account.username}`;
+      const edited = await ada.call('editMessage', { message_id, text });
+      equal(
+        edited.mentions.map(({ user_id }) => user_id),
+        [grace.id],
+        'mentions of the new text',
+      );
+      equal(await grace.call('getMessage', { message_id }), edited, 'The message of getMessage');
+      const { items } = await grace.call('listParticipations', { after: newer_cursor });
+      equal(
+        items.map(({ unread_mentions }) => unread_mentions),
+        [1],
+        'unread_mentions in the followed list',
+      );
+    },
+  },
+  {
+    operation: 'sendMessage',
     sentence: 'one key sends one message',
     rule: 'Repetitions return the same status with the space or message as it is now.',
     async run({ users, word }) {
@@ -262,6 +305,22 @@ export const messages: Scenario[] = [
       equal((await ada.call('getMessage', { message_id })).text, 'first', 'text');
       await ada.call('editMessage', edit('third'), { headers: { 'If-Match': await etagOf() } });
       await ada.call('editMessage', edit('fourth'));
+    },
+  },
+  {
+    operation: 'editMessage',
+    sentence: 'a repeated edit does not undo a later one',
+    rule: 'Repetitions return the same status with the space or message as it is now.',
+    async run({ users, word }) {
+      const [ada] = (await users(1)) as [User];
+      const { message_id } = await send(ada, await createSpace(ada));
+      const edit = (text: string, key: string) =>
+        ada.call('editMessage', { message_id, text }, { headers: { 'Idempotency-Key': key } });
+      const [first, second] = [word(), word()];
+      await edit('first', first);
+      await edit('second', second);
+      equal((await edit('first', first)).text, 'second', 'text after the repetition');
+      equal((await ada.call('getMessage', { message_id })).text, 'second', 'text of getMessage');
     },
   },
   {

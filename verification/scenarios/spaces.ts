@@ -764,7 +764,11 @@ export const spaces: Scenario[] = [
       await grace.call('markRead', { space_id, message_id: third?.message_id });
       await expectRead('after the latest message', third?.created_at, 0);
       const other = await grace.call('getParticipation', { space_id: otherSpace.space_id });
-      equal(other.unread_count, 1, 'unread_count of another space');
+      equal(
+        [other.read_until, other.unread_count],
+        [other.joined_at, 1],
+        'read_until and unread_count of another space',
+      );
       await send(ada, space);
       await expectRead('after another message', third?.created_at, 1);
       equal(
