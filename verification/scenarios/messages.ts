@@ -151,10 +151,10 @@ export const messages: Scenario[] = [
     async run({ users }) {
       const [ada, grace] = (await users(2)) as [User, User];
       const { space } = await createConversation(ada, 'private', grace);
-      const { message_id } = await send(ada, space);
-      await send(ada, space);
-      const { newer_cursor } = await grace.call('listParticipations', {});
       const text = `Hello @${grace.account.username}`;
+      const { message_id } = await send(ada, space);
+      const other = await send(ada, space, text);
+      const { newer_cursor } = await grace.call('listParticipations', {});
       const edited = await ada.call('editMessage', { message_id, text });
       equal(
         edited.mentions.map(({ user_id }) => user_id),
@@ -162,10 +162,12 @@ export const messages: Scenario[] = [
         'mentions of the new text',
       );
       equal(await grace.call('getMessage', { message_id }), edited, 'The message of getMessage');
+      const { message_id: otherId } = other;
+      equal(await grace.call('getMessage', { message_id: otherId }), other, 'Another message');
       const { items } = await grace.call('listParticipations', { after: newer_cursor });
       equal(
         items.map(({ unread_mentions }) => unread_mentions),
-        [1],
+        [2],
         'unread_mentions in the followed list',
       );
     },
