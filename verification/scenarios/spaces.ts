@@ -760,7 +760,7 @@ export const spaces: Scenario[] = [
       await expectRead('after an earlier message', second?.created_at, 1);
       const otherSpace = await createSpace(ada);
       await join(otherSpace, grace);
-      await send(ada, otherSpace);
+      const inOther = await send(ada, otherSpace);
       await grace.call('markRead', { space_id, message_id: third?.message_id });
       await expectRead('after the latest message', third?.created_at, 0);
       const other = await grace.call('getParticipation', { space_id: otherSpace.space_id });
@@ -777,7 +777,7 @@ export const spaces: Scenario[] = [
         'read_until of another participant',
       );
       const elsewhere = await send(ada, await createSpace(ada));
-      for (const message_id of [word(), elsewhere.message_id]) {
+      for (const message_id of [word(), elsewhere.message_id, inOther.message_id]) {
         await grace.refused('markRead', { space_id, message_id }, 'message_not_found');
       }
       await expectRead('after refused requests', third?.created_at, 1);
