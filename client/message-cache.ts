@@ -5,7 +5,10 @@ import { changeCached } from './cache-changes.ts';
 /** Number of code points of a message in a preview. */
 const MAX_PREVIEW_LENGTH = 140;
 
-/** Adds a message to the infinite lists of its space in the cache, or replaces it there, also in what answers it. */
+/**
+ * Adds a message to the infinite lists of its space in the cache, or replaces it there, also in what answers it. Searches
+ * do not get it: only the service knows whether it matches.
+ */
 export function putMessage(queryClient: QueryClient, message: Message): void {
   const isSame = ({ message_id }: { message_id: string }) => message_id === message.message_id;
   const preview = previewOf(message);
@@ -13,8 +16,8 @@ export function putMessage(queryClient: QueryClient, message: Message): void {
     if (isSame(each)) return message;
     return each.reply_to && isSame(each.reply_to) ? { ...each, reply_to: preview } : each;
   };
-  changeMessages(queryClient, message.space_id, (pages) => {
-    if (pages.some(({ items }) => items.some(isSame))) {
+  changeMessages(queryClient, message.space_id, (pages, isSearch) => {
+    if (isSearch || pages.some(({ items }) => items.some(isSame))) {
       return pages.map((page) => ({
         ...page,
         items: page.items.map(update),
@@ -58,21 +61,27 @@ export function dropMessage(
 function changeMessages(
   queryClient: QueryClient,
   spaceId: string | undefined,
-  change: (pages: MessagePage[]) => MessagePage[],
+  change: (pages: MessagePage[], isSearch: boolean) => MessagePage[],
 ): void {
-  changeCached<InfiniteData<MessagePage>>(queryClient, listsOf(spaceId), (list) => ({
-    ...list,
-    pages: change(list.pages),
-  }));
+  for (const isSearch of [false, true]) {
+    changeCached<InfiniteData<MessagePage>>(queryClient, listsOf(spaceId, isSearch), (list) => ({
+      ...list,
+      pages: change(list.pages, isSearch),
+    }));
+  }
 }
 
-/** Returns a filter for the infinite lists of the messages in a space; without a space, for all of them. */
-export function listsOf(spaceId: string | undefined): QueryFilters {
+/**
+ * Returns a filter for the infinite lists of the messages in a space, or for the searches in it; without a space, for those
+ * of all spaces.
+ */
+export function listsOf(spaceId: string | undefined, isSearch = false): QueryFilters {
   return {
     predicate({ queryKey }) {
       const { _id, _infinite, query } = readKey(queryKey);
       const isOfSpace = spaceId === undefined || query?.space_id === spaceId;
-      return _id === 'listMessages' && _infinite === true && isOfSpace;
+      const isOfKind = (query?.q !== undefined) === isSearch;
+      return _id === 'listMessages' && _infinite === true && isOfSpace && isOfKind;
     },
   };
 }
@@ -92,7 +101,7 @@ export function readKey(queryKey: QueryKey): {
   _id?: string;
   _infinite?: boolean;
   path?: { space_id?: string };
-  query?: { space_id?: string };
+  query?: { space_id?: string; q?: string };
 } {
   return Object(queryKey[0]);
 }

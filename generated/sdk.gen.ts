@@ -691,6 +691,21 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * as `read_until` of a participation: the page then begins with the first unread messages, and the ones read last
  * follow. Together with `cursor` or `after`, `around` has no effect. Returns 404 if the space has no such message.
  *
+ * ### Find messages
+ *
+ * With `q`, the list has only the messages that match a search, newest first. A message matches if its text has
+ * every word of `q`. Words match like those of `searchSpaces`, and are never corrected: case and accents make no
+ * difference, a word also matches longer ones that begin with it, and a word of a script written without spaces
+ * matches any part of a text. Words in quotation marks match only one after the other: `"wet dough"`. Of more than
+ * 12 words, only 12 count. Without any word, the list is empty.
+ *
+ * A search finds every message that has been sent or edited before it, and no deleted one. The server reads a
+ * limited number of messages for a page. So a page can have fewer messages than `limit`, even none, although
+ * others follow. The list ends where `next_cursor` is `null`.
+ *
+ * Use `q` with `limit` and `cursor`. Together with `around`, `after` or `wait`, it gets 400. Its `newer_cursor`
+ * follows the whole space, without `q`. To show a message among the others, use its id as `around`.
+ *
  * ### Follow a space
  *
  * Every page has a `newer_cursor`. Pass it as `after`, without `cursor`, to get everything newer than the newest

@@ -1043,6 +1043,7 @@ export const zListMessagesQuery = z.object({
     space_id: zId,
     limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
     cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional(),
+    q: z.string().max(200, 'must have at most 200 characters').optional(),
     around: z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters').regex(/^(?:[A-Za-z0-9_-]+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z)$/, 'must be the id of a message or a time such as 2026-03-02T20:17:31.004Z').optional(),
     after: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional(),
     wait: z.int().gte(0, 'must be at least 0').lte(25, 'must be at most 25').optional()

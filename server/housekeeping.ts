@@ -9,12 +9,16 @@ import type { Engine } from './database/engine.ts';
 import { OperatorError } from './errors.ts';
 import { deleteExpiredLinks } from './mail/links.ts';
 import { deleteExpiredMails } from './mail/outbox.ts';
+import { countUnexamined } from './message-words/indexing.ts';
 import { deleteExpiredChanges } from './messages/message-order.ts';
 import type { RateLimits } from './rate-limits/rate-limits.ts';
 import { deleteExpiredEnds } from './spaces/ended-participations.ts';
 import type { OutageLog } from './system/outage-log.ts';
 
 const HOUSEKEEPING_INTERVAL_MS = 10 * 60_000;
+
+/** Maintenance indexes as many messages within a minute. */
+const MIN_REPORTED_MESSAGES = 100_000;
 
 /**
  * Deletes expired data. Runs in every process that serves requests, unlike the maintenance of the database files.
@@ -86,6 +90,10 @@ export function startHousekeeping({
     });
     return scan;
   };
+  const reportIndexing = async () => {
+    const messages = await countUnexamined(engine.db);
+    if (messages >= MIN_REPORTED_MESSAGES) log.info({ messages }, 'messages are being indexed');
+  };
   const run = async () => {
     void enqueueRemoval();
     // After all pending work, so that runs do not overlap and `stop` waits for all of them.
@@ -97,6 +105,7 @@ export function startHousekeeping({
       await attempt(() => deleteExpiredLinks(engine.db));
       await attempt(() => deleteExpiredMails(engine));
       await attempt(() => rateLimits.deleteExpired());
+      await attempt(reportIndexing);
     });
     await Promise.all([pendingWork, scanForUnusedAvatars()]);
   };

@@ -1,6 +1,7 @@
 import { eraseAccount } from './account-lifecycle/deletion.ts';
 import { eraseDeletedRows } from './account-lifecycle/erasure.ts';
 import type { Tasks } from './database/engine.ts';
+import { indexMessages } from './message-words/indexing.ts';
 import { refreshDictionary } from './search/dictionary/dictionary.ts';
 import { indexer } from './search/document-rows.ts';
 import { fillIndex } from './search/rebuild.ts';
@@ -11,6 +12,7 @@ export const tasks: Tasks = {
   eraseAccount,
   eraseSpace,
   eraseDeletedRows,
+  indexMessages,
   refreshDictionary,
   fillIndex,
   indexer,

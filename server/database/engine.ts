@@ -173,6 +173,11 @@ export interface Tasks {
    */
   eraseDeletedRows(engine: Engine, stopping: AbortSignal): Promise<boolean>;
   /**
+   * For about a second, adds the words of messages to their index. Called by maintenance.
+   * @returns whether nothing is left to do
+   */
+  indexMessages(engine: Engine, stopping: AbortSignal): Promise<boolean>;
+  /**
    * Rebuilds the search dictionary if the word index has changed. Called by maintenance.
    * @returns false if words of deleted spaces in the word index have prevented it
    */

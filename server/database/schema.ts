@@ -20,6 +20,9 @@ export interface Schema {
   messages: Messages;
   appreciations: Appreciations;
   mentions: Mentions;
+  message_words: MessageWords;
+  indexed_messages: IndexedMessages;
+  message_index: MessageIndex;
   message_changes: MessageChanges;
   reports: Reports;
   public_spaces: PublicSpaces;
@@ -174,6 +177,27 @@ export interface Messages {
   reply_to_pk: number | null;
   /** Set when it is sent or edited. */
   changed_in: number | null;
+}
+
+/** The words of messages. See `message-words/update.ts`. */
+interface MessageWords {
+  space_pk: number;
+  word: string;
+  /** The time of a message with the word, in milliseconds since 1970. */
+  sent_ms: number;
+}
+
+/** One row per space whose messages are indexed: the last one, in the order of `listMessages`. */
+interface IndexedMessages {
+  space_pk: number;
+  created_at: string;
+  message_id: string;
+}
+
+/** One row. See `message-words/indexing.ts`. */
+interface MessageIndex {
+  /** The `pk` of the last message that has been examined. */
+  examined_pk: number;
 }
 
 interface Appreciations {

@@ -14,6 +14,7 @@ import {
 import { keyedRequest } from '../http/idempotency-key.ts';
 import {
   assertFollowable,
+  assertSearchable,
   DEFAULT_LIMIT,
   onDisconnect,
   openNewerCursor,
@@ -36,6 +37,7 @@ import {
   sendMessage,
   stateOf,
 } from '../messages/messages.ts';
+import { searchMessages } from '../messages/search.ts';
 import type { ResourceState } from '../resources.ts';
 
 export function messagesHandlers(context: Context) {
@@ -68,11 +70,14 @@ export function messagesHandlers(context: Context) {
 
   return {
     listMessages: async (request, reply) => {
-      const { space_id, around, after } = request.query;
+      const { space_id, q, around, after } = request.query;
       assertFollowable(request.query);
+      assertSearchable(request.query);
       if (after !== undefined) return reply.code(200).send(await followMessages(request, reply));
       const page = await readPageWithLink(context, request, reply, (pageRequest) =>
-        listMessages(context, request.caller, space_id, pageRequest, around),
+        q === undefined
+          ? listMessages(context, request.caller, space_id, pageRequest, around)
+          : searchMessages(context, request.caller, space_id, q, pageRequest),
       );
       return reply.code(200).send({
         items: page.items,

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../config.ts';
 import type { Page, PageRequest, Position } from '../pagination.ts';
 import { openCursor, sealCursor } from './cursors.ts';
-import { invalidValues } from './problems.ts';
+import { type HttpProblem, invalidValues } from './problems.ts';
 
 export const DEFAULT_LIMIT = 20;
 
@@ -50,12 +50,25 @@ export async function readPageWithLink<P extends { next: Position | null }>(
  * @throws HttpProblem `invalid_request`
  */
 export function assertFollowable({ after, wait, cursor }: PageParameters): void {
-  const conflict = (pointer: string, message: string) =>
-    invalidValues([{ in: 'query', pointer, code: 'conflicting', message }]);
   if (after !== undefined && cursor !== undefined) {
     throw conflict('cursor', 'must not be used together with after');
   }
   if (after === undefined && wait !== undefined) throw conflict('wait', 'needs after');
+}
+
+/**
+ * Rejects parameters of a list that exclude a search in it.
+ * @throws HttpProblem `invalid_request`
+ */
+export function assertSearchable({ q, ...others }: PageParameters & { q?: string }): void {
+  if (q === undefined) return;
+  for (const name of ['around', 'after', 'wait'] as const) {
+    if (others[name] !== undefined) throw conflict(name, 'must not be used together with q');
+  }
+}
+
+function conflict(pointer: string, message: string): HttpProblem {
+  return invalidValues([{ in: 'query', pointer, code: 'conflicting', message }]);
 }
 
 /** Calls `end` when the client disconnects. */
@@ -87,10 +100,10 @@ export function openNewerCursor(
 
 /**
  * Differs from the identity of the list, because the positions of `cursor` have another meaning. Without the order of
- * the list, because changes have their own.
+ * the list, because changes have their own, and without a search in it, because all items are followed.
  */
 function newerIdOf(request: FastifyRequest): string {
-  return `newer ${listIdOf(request, ['sort'])}`;
+  return `newer ${listIdOf(request, ['sort', 'q'])}`;
 }
 
 function readPageRequest({ cursorKey }: PageContext, request: FastifyRequest): PageRequest {

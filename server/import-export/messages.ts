@@ -2,6 +2,7 @@ import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { columnOf, prepareForRows } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
+import { updateWords } from '../message-words/update.ts';
 import { insertMentions, mentionedIds } from '../messages/mentions.ts';
 import { assertMessageText } from '../messages/message-text.ts';
 import { messageColumns } from '../messages/messages.ts';
@@ -165,6 +166,10 @@ async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]):
   const rows = contentsOf(valid).map(({ row }) => row);
   const added = await insertMessages(trx, rows);
   await addMentions(trx, contentsOf(valid), added);
+  await updateWords(
+    trx,
+    rows.map(({ space_pk, created_at }) => ({ space_pk, created_at, text: '' })),
+  );
   // Later events get later times.
   if (valid.length > 0) await engine.nextEvent(trx, columnOf(rows, 'space_pk'));
   countRecords(report, valid.length, added.length);

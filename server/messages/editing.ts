@@ -5,6 +5,7 @@ import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import { updateWords } from '../message-words/update.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import { requireEditable } from '../spaces/rights.ts';
 import { findAnySpace } from '../spaces/space-access.ts';
@@ -59,6 +60,7 @@ export async function editMessage(
       .execute();
     const { created_at } = message;
     const keys = { space_pk: found.spacePk, created_at, message_pk: found.pk };
+    await updateWords(trx, [{ space_pk: found.spacePk, created_at, text: message.text }]);
     await replaceMentions(engine, trx, keys, mentioned, transaction);
     announceAfterCommit(engine, spaceSubject(found.spaceId));
     const mentions = mentioned.map((user) => summarizeUser(avatars, user));

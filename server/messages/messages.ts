@@ -18,6 +18,7 @@ import { type ParameterType, prepare } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
+import { updateWords } from '../message-words/update.ts';
 import type { Page, PageRequest, Position } from '../pagination.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import {
@@ -231,7 +232,12 @@ async function eraseMessageRows(
   message: Pick<FoundMessage, 'pk' | 'spacePk' | 'messageId'>,
 ): Promise<void> {
   await recordDeletions(engine, trx, [message]);
-  await trx.deleteFrom('messages').where('pk', '=', message.pk).execute();
+  const deleted = await trx
+    .deleteFrom('messages')
+    .where('pk', '=', message.pk)
+    .returning(['space_pk', 'created_at', 'text'])
+    .execute();
+  await updateWords(trx, deleted);
 }
 
 export interface FoundMessage {

@@ -5,6 +5,7 @@ import { countWaitingAvatars } from '../avatars/rendering.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { measureOutbox } from '../mail/outbox.ts';
+import { countUnexamined } from '../message-words/indexing.ts';
 import { countReports } from '../reports/reports.ts';
 import { readLastBackup } from '../system/last-backup.ts';
 import { type OutageLog, RESOURCES } from '../system/outage-log.ts';
@@ -170,6 +171,11 @@ function collectFromDatabase(registry: Registry, engine: MeasuredEngine): void {
   );
   collect('space_service_open_reports', 'Number of reports that the operator has not closed', () =>
     countReports(engine),
+  );
+  collect(
+    'space_service_messages_to_index',
+    'Number of messages whose space has not been examined for the index of messages, approximately',
+    () => countUnexamined(engine.db),
   );
   collect(
     'space_service_database_size_bytes',

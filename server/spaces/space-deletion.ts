@@ -4,6 +4,7 @@ import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../datab
 import { erasedId } from '../database/erased-rows.ts';
 import { columnOf } from '../database/prepared.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
+import { updateWords } from '../message-words/update.ts';
 import { writerOf } from '../search/writer-of.ts';
 import { keepEnds } from './ended-participations.ts';
 import { findSpaceFor } from './space-access.ts';
@@ -12,6 +13,9 @@ import { deleteUnusedTags } from './tags.ts';
 
 /** Number of rows that one statement deletes. Takes up to about 20 ms. */
 export const ROWS_PER_STATEMENT = 500;
+
+/** Number of messages that are deleted together, with their words in the index. */
+const MESSAGES_PER_BATCH = 200;
 
 /** Number of spaces whose rows are deleted together. */
 const SPACES_PER_BATCH = 50;
@@ -198,7 +202,7 @@ export async function eraseMessageBatch(
     .selectFrom('messages')
     .select(['pk', 'message_id as messageId', 'space_pk as spacePk'])
     .where(condition)
-    .limit(ROWS_PER_STATEMENT)
+    .limit(MESSAGES_PER_BATCH)
     .execute();
   if (messages.length === 0) return false;
   await beforeErasure(messages);
@@ -206,7 +210,12 @@ export async function eraseMessageBatch(
   await trx.deleteFrom('reports').where('message_pk', 'in', pks).execute();
   await trx.deleteFrom('appreciations').where('message_pk', 'in', pks).execute();
   await trx.deleteFrom('mentions').where('message_pk', 'in', pks).execute();
-  await trx.deleteFrom('messages').where('pk', 'in', pks).execute();
+  const deleted = await trx
+    .deleteFrom('messages')
+    .where('pk', 'in', pks)
+    .returning(['space_pk', 'created_at', 'text'])
+    .execute();
+  await updateWords(trx, deleted);
   return true;
 }
 

@@ -24,7 +24,7 @@ const layers = [
   ['account-lifecycle', 'profile'],
   ['messages'],
   ['spaces'],
-  ['search', 'users'],
+  ['message-words', 'search', 'users'],
   ['resources.ts'],
   ['auth', 'avatars', 'mail', 'rate-limits'],
   ['accounts'],

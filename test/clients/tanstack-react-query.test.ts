@@ -312,3 +312,23 @@ test('changes of messages while older ones load, and while all load again, are n
   expect(texts()).toEqual(['three', 'two', 'one']);
   unsubscribe();
 });
+
+test('a search in messages keeps its items current, and gets no new ones', async () => {
+  const { space_id, messages } = await createConversation('tea', 'coffee', 'green tea');
+  const [tea, , greenTea] = messages as [Message, Message, Message];
+  const options = listMessagesInfiniteOptions({
+    client: ada.client,
+    query: { space_id, q: 'tea' },
+  });
+  await queryClient.fetchInfiniteQuery(options);
+  const texts = () =>
+    queryClient
+      .getQueryData(options.queryKey)
+      ?.pages.flatMap(({ items }) => items.map(({ text }) => text));
+  expect(texts()).toEqual(['green tea', 'tea']);
+  putMessage(queryClient, { ...greenTea, message_id: 'live', text: 'milk', created_at: '9999' });
+  putMessage(queryClient, { ...tea, text: 'black tea' });
+  expect(texts()).toEqual(['green tea', 'black tea']);
+  dropMessage(queryClient, greenTea);
+  expect(texts()).toEqual(['black tea']);
+});

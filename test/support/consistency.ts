@@ -5,6 +5,7 @@ import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { transact } from '../../server/database/transaction.ts';
 import type { WordScope } from '../../server/database/word-index.ts';
 import { indexer } from '../../server/search/document-rows.ts';
+import { indexWords } from '../../server/text/words/tokenize.ts';
 import { findKeys } from './find-keys.ts';
 import { tablesOf } from './tables.ts';
 
@@ -16,6 +17,7 @@ import { tablesOf } from './tables.ts';
 export async function assertConsistent(engine: Engine): Promise<void> {
   await finishErasure(engine);
   await assertCounted(engine.db);
+  await assertWordsIndexed(engine.db);
   const { searchIndex } = engine;
   await searchIndex.update();
   const indexed = await readIndex(searchIndex.engine, searchIndex.db);
@@ -68,6 +70,37 @@ export async function assertCounted(db: Database): Promise<void> {
     .where('tag_id', 'not in', (from) => from.selectFrom('space_tags').select('tag_id'))
     .execute();
   assert.deepEqual(unused, [], 'tags without a space');
+}
+
+/**
+ * Compares the index of the words of messages with the texts of the indexed messages.
+ * @throws AssertionError
+ */
+export async function assertWordsIndexed(db: Database): Promise<void> {
+  const messages = await db
+    .selectFrom('messages')
+    .innerJoin('indexed_messages as last', 'last.space_pk', 'messages.space_pk')
+    .select(['messages.space_pk', 'messages.created_at', 'messages.message_id', 'text'])
+    .select(['last.created_at as lastTime', 'last.message_id as lastId'])
+    .whereRef('messages.created_at', '<=', 'last.created_at')
+    .execute();
+  const keysOf = (rows: typeof messages) =>
+    new Set(
+      rows.flatMap(({ space_pk, created_at, text }) =>
+        indexWords(text).map((word) => `${space_pk} ${word} ${Date.parse(created_at)}`),
+      ),
+    );
+  const indexed = messages.filter(
+    ({ created_at, message_id, lastTime, lastId }) => created_at < lastTime || message_id <= lastId,
+  );
+  const rows = await db.selectFrom('message_words').selectAll().execute();
+  const stored = new Set(rows.map((row) => `${row.space_pk} ${row.word} ${row.sent_ms}`));
+  const missing = [...keysOf(indexed)].filter((key) => !stored.has(key));
+  assert.deepEqual(missing, [], 'missing words of messages');
+  // Imported messages at the time of the last indexed one may already have words.
+  const present = keysOf(messages);
+  const unknown = [...stored].filter((key) => !present.has(key));
+  assert.deepEqual(unknown, [], 'words of no message');
 }
 
 /** Reads the documents of every term and prefix, and the rows of the other parts of the search index. */

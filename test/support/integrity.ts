@@ -8,7 +8,7 @@ import { openSqlite } from '../../server/database/sqlite/engine.ts';
 import { refreshDictionary } from '../../server/search/dictionary/dictionary.ts';
 import { trieFromBytes } from '../../server/search/dictionary/trie.ts';
 import { writerOf } from '../../server/search/writer-of.ts';
-import { assertCounted, finishErasure } from './consistency.ts';
+import { assertCounted, assertWordsIndexed, finishErasure } from './consistency.ts';
 import { columnsOf, tablesOf } from './tables.ts';
 
 export function databaseFile(dataDir: string): string {
@@ -48,6 +48,7 @@ export async function assertIndexed(dataDir: string): Promise<Record<string, num
   {
     await using original = await openDatabase({ dataDir }, { purpose: 'command' });
     await finishErasure(original);
+    await assertWordsIndexed(original.db);
   }
   const folder = await mkdtemp(join(tmpdir(), 'space-service-rebuilt-'));
   try {

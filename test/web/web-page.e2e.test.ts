@@ -825,6 +825,19 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await original.click();
       await expect.poll(() => focusedText(other)).toMatch(/First from the attic$/);
 
+      // A search leads to the message, too.
+      await page.getByRole('button', { name: 'Find messages' }).click();
+      await page.getByRole('searchbox', { name: 'Words of a message' }).fill('"the attic"');
+      const result = page.getByRole('dialog').getByRole('link', { name: /First from the attic/ });
+      await appears(result);
+      await expectAccessible(page, 'found messages');
+      await page.getByRole('searchbox').fill('lighthouse keeper');
+      await appears(page.getByRole('dialog').getByText('No message has these words.'));
+      await page.getByRole('searchbox').fill('attic');
+      await result.click();
+      await disappears(page.getByRole('dialog'));
+      await expect.poll(() => focusedText(page)).toMatch(/First from the attic$/);
+
       // Everything that has been shown for a moment is read.
       await openView(other, '#/your-spaces');
       await write(page, 'Unread');

@@ -252,6 +252,60 @@ export const messages: Scenario[] = [
     },
   },
   {
+    operation: 'listMessages',
+    sentence: 'a search finds the messages with all of its words, newest first, as they are now',
+    rule: 'A search finds every message that has been sent or edited before it, and no deleted one.',
+    async run({ users, anonymous }) {
+      const [ada] = (await users(1)) as [User];
+      const space = await createSpace(ada);
+      const { space_id } = space;
+      const texts = ['Élan vital', 'a wet dough', 'dough, wet!', 'dry doughs', '明日は東京都へ'];
+      const sent: Message[] = [];
+      for (const text of texts) sent.push(await send(ada, space, text));
+      const [elan, wetDough, doughWet, doughs, tokyo] = sent as [
+        Message,
+        Message,
+        Message,
+        Message,
+        Message,
+      ];
+      const find = async (q: string, inputs: object = {}) =>
+        anonymous.call('listMessages', { space_id, q, ...inputs });
+      const finds = async (q: string, found: Message[]) =>
+        equal((await find(q)).items, found, `The messages for ${q}`);
+      await finds('elan', [elan]);
+      await finds('dough', [doughs, doughWet, wetDough]);
+      await finds('WET dou', [doughWet, wetDough]);
+      await finds('"wet dough"', [wetDough]);
+      await finds('京都', [tokyo]);
+      await finds('duogh', []);
+      await finds('?!', []);
+      const found: Message[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = await find('dough', { limit: 1, ...(cursor && { cursor }) });
+        found.push(...page.items);
+        if (page.next_cursor === null) break;
+        cursor = page.next_cursor;
+      }
+      equal(found, [doughs, doughWet, wetDough], 'The messages of all pages');
+      await ada.call('editMessage', { message_id: elan.message_id, text: 'dough' });
+      await ada.call('deleteMessage', { message_id: doughs.message_id });
+      await finds('elan', []);
+      equal(
+        (await find('dough')).items.map(({ message_id }) => message_id),
+        [doughWet, wetDough, elan].map(({ message_id }) => message_id),
+        'The messages after an edit and a deletion',
+      );
+      const { newer_cursor: after } = await find('dough');
+      const other = await send(ada, space, 'other');
+      const { items } = await anonymous.call('listMessages', { space_id, after });
+      equal(items, [other], 'The messages after a search');
+      for (const inputs of [{ around: other.message_id }, { after }, { after, wait: 1 }]) {
+        await anonymous.refused('listMessages', { space_id, q: 'x', ...inputs }, 'invalid_request');
+      }
+    },
+  },
+  {
     operation: 'editMessage',
     sentence: 'the author who participates can replace the text, which everyone then reads',
     rule: 'Replaces the text of a message that the caller wrote, and sets `edited_at`.',

@@ -18,6 +18,8 @@ export interface MaintenanceTasks {
   refreshDictionary(index?: IndexEngine): Promise<boolean>;
   /** Returns whether no rows are left to erase. */
   eraseDeletedRows(): Promise<boolean>;
+  /** See `Tasks.indexMessages`. Not for a copy of the search index. */
+  indexMessages?(): Promise<boolean>;
   /** See `Tasks.fillIndex`. */
   fillIndex?(): Promise<boolean>;
   indexer?: Indexer | undefined;
@@ -73,6 +75,7 @@ export async function runThread(work: ThreadWork): Promise<void> {
   const maintenanceTasks = {
     refreshDictionary: async (index = engine) => (await tasks.refreshDictionary?.(index)) ?? true,
     eraseDeletedRows: async () => (await tasks.eraseDeletedRows?.(engine, stopSignal)) ?? true,
+    indexMessages: async () => (await tasks.indexMessages?.(engine, stopSignal)) ?? true,
     fillIndex: async () => (await tasks.fillIndex?.(engine)) ?? false,
     indexer: tasks.indexer,
   };

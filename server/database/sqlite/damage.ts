@@ -9,8 +9,8 @@ import { isBusy, isDamage } from './errors.ts';
 import { migrateToLatest } from './migrate.ts';
 import { openFile, withPlainConnection } from './open-file.ts';
 
-// The search index is derived from the other tables, so damage in it is repaired: all its tables are created again, and
-// maintenance fills them. Damage elsewhere is data that only a backup has.
+// The search index and the index of messages are derived from other tables, so damage in one of them is repaired: all its
+// tables are created again, and maintenance fills them. Damage elsewhere is data that only a backup has.
 
 /** How long to wait for the write lock. */
 const LOCK_TIMEOUT_MS = 30_000;
@@ -20,8 +20,8 @@ const LOCK_RETRY_INTERVAL_MS = 5;
 /** The pages that no table uses. */
 const FREE_PAGES = 'the list of free pages';
 
-/** The tables of the search index. FTS5 creates more, whose names begin with `word_index_`. */
-const INDEX_TABLES = [
+/** The tables of each index. FTS5 creates more, whose names begin with `word_index_`. */
+const SPACE_INDEX = [
   'dictionary',
   'public_spaces',
   'search_index',
@@ -33,9 +33,18 @@ const INDEX_TABLES = [
   'tag_prefixes',
   'word_index',
 ];
+const MESSAGE_INDEX = ['indexed_messages', 'message_index', 'message_words'];
+
+function isOfSpaceIndex(table: string): boolean {
+  return SPACE_INDEX.includes(table) || table.startsWith('word_index_');
+}
+
+function isOfMessageIndex(table: string): boolean {
+  return MESSAGE_INDEX.includes(table);
+}
 
 function isOfIndex(table: string): boolean {
-  return INDEX_TABLES.includes(table) || table.startsWith('word_index_');
+  return isOfSpaceIndex(table) || isOfMessageIndex(table);
 }
 
 /**
@@ -92,8 +101,8 @@ export function removeDamageMark(file: string): void {
 
 interface ExpectedSchema {
   tables: string[];
-  /** Statements that create the empty search index. */
-  statements: string[];
+  /** Statements that create the empty indexes. */
+  statements: { table: string; sql: string }[];
 }
 
 /** Reads the schema that all migrations create. */
@@ -103,26 +112,28 @@ async function readExpectedSchema(): Promise<ExpectedSchema> {
   try {
     await migrateToLatest(db);
     const objects = database
-      .prepare<[], { tbl_name: string; sql: string }>(
+      .prepare<[], { table: string; sql: string }>(
         // Tables first. SQLite itself creates those of FTS5.
-        `SELECT tbl_name, sql FROM sqlite_schema
+        `SELECT tbl_name AS "table", sql FROM sqlite_schema
           WHERE sql IS NOT NULL AND (name NOT LIKE 'word\\_index\\_%' ESCAPE '\\' OR name = 'word_index_terms')
           ORDER BY type = 'table' DESC, rowid`,
       )
       .all();
     const settings = database
-      .prepare<[], string>(
-        `SELECT format('INSERT INTO word_index (word_index, rank) VALUES (%Q, %d)', k, v)
+      .prepare<[], { table: string; sql: string }>(
+        `SELECT 'word_index' AS "table",
+            format('INSERT INTO word_index (word_index, rank) VALUES (%Q, %d)', k, v) AS sql
           FROM word_index_config WHERE k <> 'version'`,
       )
-      .pluck()
       .all();
     return {
       tables: readTables(database),
       statements: [
-        ...objects.filter(({ tbl_name }) => isOfIndex(tbl_name)).map(({ sql }) => sql),
+        ...objects.filter(({ table }) => isOfIndex(table)),
         ...settings,
-        ...['dictionary', 'search_index'].flatMap((table) => copyRows(database, table)),
+        ...['dictionary', 'search_index', 'message_index'].flatMap((table) =>
+          copyRows(database, table),
+        ),
       ],
     };
   } finally {
@@ -131,13 +142,14 @@ async function readExpectedSchema(): Promise<ExpectedSchema> {
 }
 
 /** Returns statements that insert the rows of a table. */
-function copyRows(sqlite: Sqlite.Database, table: string): string[] {
+function copyRows(sqlite: Sqlite.Database, table: string): ExpectedSchema['statements'] {
   const columns = sqlite.pragma(`table_info(${table})`) as { name: string }[];
   const values = columns.map(({ name }) => `quote(${name})`).join(` || ',' || `);
   return sqlite
     .prepare<[], string>(`SELECT 'INSERT INTO ${table} VALUES (' || ${values} || ')' FROM ${table}`)
     .pluck()
-    .all();
+    .all()
+    .map((sql) => ({ table, sql }));
 }
 
 function readTables(sqlite: Sqlite.Database): string[] {
@@ -203,7 +215,7 @@ function checkPages(sqlite: Sqlite.Database, pragma: string): string {
 }
 
 /**
- * Replaces the search index by an empty one, and enqueues all spaces, in one transaction.
+ * Replaces the damaged indexes by empty ones, and enqueues all spaces if theirs is one of them, in one transaction.
  * @param version the schema version before the defects were found; another process may have repaired them since
  */
 async function replaceIndex(
@@ -214,19 +226,22 @@ async function replaceIndex(
 ): Promise<void> {
   const damaged = defects.map(({ table }) => table);
   if (damaged.some((table) => table.startsWith('word_index'))) damaged.push('word_index');
+  const indexes = [isOfSpaceIndex, isOfMessageIndex].filter((isOf) => damaged.some(isOf));
+  const isReplaced = (table: string) => indexes.some((isOf) => isOf(table));
   try {
-    await createIndex(file, expected, version, (table) => damaged.includes(table));
+    await createIndexes(file, expected, version, isReplaced, (table) => damaged.includes(table));
   } catch (error) {
     if (!isDamage(error)) throw error;
-    await createIndex(file, expected, version, isOfIndex);
+    await createIndexes(file, expected, version, isReplaced, isReplaced);
   }
 }
 
 /** @param isDamaged whether SQLite must not read a table, not even to free its pages */
-async function createIndex(
+async function createIndexes(
   file: string,
   { statements }: ExpectedSchema,
   version: unknown,
+  isReplaced: (table: string) => boolean,
   isDamaged: (table: string) => boolean,
 ): Promise<void> {
   const sqlite = openFile(file);
@@ -234,21 +249,26 @@ async function createIndex(
     await begin(sqlite);
     if (sqlite.pragma('schema_version', { simple: true }) !== version) return;
     forgetTables(sqlite, isDamaged);
-    for (const table of readTables(sqlite).filter(isOfIndex)) {
+    for (const table of readTables(sqlite).filter(isReplaced)) {
       sqlite.exec(`DROP TABLE IF EXISTS ${table}`);
     }
-    for (const statement of statements) sqlite.exec(statement);
-    // Greater than any that a response in a cache or a cursor has.
-    sqlite.exec(`INSERT INTO search_revision VALUES (${Date.now() * 1000})`);
-    sqlite.exec(`UPDATE dictionary SET version = ${randomInt(2 ** 47)}`);
-    sqlite.exec('UPDATE erased_spaces SET key = NULL');
-    sqlite.exec(`INSERT INTO spaces_to_index (space_pk)
-      SELECT pk FROM spaces WHERE visibility = 'public'
-        AND pk NOT IN (SELECT space_pk FROM erased_spaces)`);
+    for (const { table, sql } of statements) if (isReplaced(table)) sqlite.exec(sql);
+    if (isReplaced('public_spaces')) enqueueSpaces(sqlite);
     sqlite.exec('COMMIT');
   } finally {
     sqlite.close();
   }
+}
+
+/** Prepares the empty index of spaces to be filled. */
+function enqueueSpaces(sqlite: Sqlite.Database): void {
+  // Greater than any that a response in a cache or a cursor has.
+  sqlite.exec(`INSERT INTO search_revision VALUES (${Date.now() * 1000})`);
+  sqlite.exec(`UPDATE dictionary SET version = ${randomInt(2 ** 47)}`);
+  sqlite.exec('UPDATE erased_spaces SET key = NULL');
+  sqlite.exec(`INSERT INTO spaces_to_index (space_pk)
+    SELECT pk FROM spaces WHERE visibility = 'public'
+      AND pk NOT IN (SELECT space_pk FROM erased_spaces)`);
 }
 
 /** Waits for the write lock without blocking the thread, which may hold it. */

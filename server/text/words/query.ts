@@ -120,6 +120,11 @@ export class SplitText {
     return this.#indexed;
   }
 
+  /** The words in order, separated by spaces, as `titleKey` returns them. */
+  get joined(): string {
+    return this.#tokenized.map(joinedToken).join(' ');
+  }
+
   /** The runs of scripts written without spaces. */
   get runs(): readonly string[] {
     this.#runs ??= this.#tokenized.filter(isUnspacedToken).map(joinedToken);

@@ -10,6 +10,7 @@ import { Skeletons } from '../ui/skeleton.tsx';
 import { quantity } from '../words.ts';
 import { About } from './about.tsx';
 import { Conversation } from './conversation.tsx';
+import { FindMessages } from './find-messages.tsx';
 import { InvitedView } from './invited-view.tsx';
 
 /** One space: its conversation, and everything about it. On phones, it shows one of both. */
@@ -72,6 +73,7 @@ function SpaceHeader({ space, shown }: { space: Space; shown: string }) {
           {quantity(participant_count, 'participant')}
         </p>
       </div>
+      <FindMessages space={space} />
       <a
         className="button secondary small narrow-only"
         href={addressOf('space', { id: space_id, view: shown === 'about' ? undefined : 'about' })}

@@ -16,7 +16,7 @@ const UPDATE_INTERVAL_MS = 1_000;
 const PRUNE_INTERVAL_MS = 60_000;
 
 /**
- * Erases deleted rows, in one of the processes that share the database. On each machine, maintains the copy of the
+ * Erases deleted rows and indexes messages, in one of the processes that share the database. On each machine, maintains the copy of the
  * search index. PostgreSQL itself runs vacuum and checkpoints.
  */
 export class PostgresqlMaintenance implements Maintenance {
@@ -64,6 +64,7 @@ export class PostgresqlMaintenance implements Maintenance {
   async #maintainDatabase(): Promise<void> {
     if (!(await this.#acquireLease())) return;
     await this.#tasks.eraseDeletedRows();
+    await this.#tasks.indexMessages?.();
     if (performance.now() < this.#prunedAt + PRUNE_INTERVAL_MS) return;
     await pruneLog(this.#engine.db);
     this.#prunedAt = performance.now();

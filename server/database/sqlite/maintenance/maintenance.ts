@@ -12,7 +12,7 @@ import { mergeWordIndex } from './word-index-merge.ts';
 const STEP_INTERVAL_MS = 5;
 
 /**
- * Erases deleted rows, merges the word index, overwrites deleted content, refreshes the dictionary and runs
+ * Erases deleted rows, indexes messages, merges the word index, overwrites deleted content, refreshes the dictionary and runs
  * checkpoints.
  */
 export class SqliteMaintenance implements Maintenance {
@@ -69,6 +69,7 @@ export class SqliteMaintenance implements Maintenance {
       await sleep(STEP_INTERVAL_MS);
     }
     const hasErasedAll = await this.#tasks.eraseDeletedRows();
+    const hasIndexedAll = (await this.#tasks.indexMessages?.()) ?? true;
     let hasPurgedAll = lastRequest === undefined;
     if (lastRequest && hasErasedAll && !this.#purger.isPausing) {
       hasPurgedAll = await this.#purger.purge(lastRequest.id);
@@ -78,7 +79,7 @@ export class SqliteMaintenance implements Maintenance {
     const isDictionaryPostponed = this.#dictionaryRefresh.isPausing;
     if (!isDictionaryPostponed && !this.#stopping.aborted) await this.#dictionaryRefresh.run();
     await checkpointWal(this.#db);
-    const isPostponed = !hasErasedAll || !hasPurgedAll || isDictionaryPostponed;
+    const isPostponed = !hasErasedAll || !hasIndexedAll || !hasPurgedAll || isDictionaryPostponed;
     if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;
   }
 }

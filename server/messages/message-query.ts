@@ -1,0 +1,48 @@
+import { matches, type QueryWord, queryWords, SplitText } from '../text/words/query.ts';
+import { isUnspacedToken, titleKey, tokenize } from '../text/words/tokenize.ts';
+
+/** A search for messages. */
+export interface MessageQuery {
+  /** A message matches only if it has all of these words. */
+  words: QueryWord[];
+  /** Returns whether a message with this text matches. Exact, unlike the index. */
+  matches(text: string): boolean;
+}
+
+/** A quotation between spaces, so that the quotation mark in צה"ל is part of the word. */
+const PHRASE = /(?<=^|\s)["“”„]([^"“”„]+)["“”](?=\s|$)/gv;
+
+const MAX_WORDS = 12;
+
+/**
+ * Parses the text of a search. Its words match like those of the search for spaces. Phrases in quotation marks match the
+ * same words one after the other. Of more than 12 words, only the first ones count, and those of phrases come first.
+ */
+export function parseMessageQuery(text: string): MessageQuery {
+  const phrases = Array.from(text.matchAll(PHRASE), ([, phrase]) => phrase as string);
+  const others = text.replaceAll(PHRASE, ' ');
+  const words = [
+    ...phrases.flatMap((phrase) => queryWords(phrase, { hasMoreWords: true })),
+    // A phrase at the end shows that the word before it is complete.
+    ...queryWords(others, { hasMoreWords: /\s$/.test(others) && phrases.length > 0 }),
+  ].slice(0, MAX_WORDS);
+  const keys = phrases.map(phraseKey);
+  return {
+    words,
+    matches(message) {
+      const split = new SplitText(message);
+      return matches(words, split) && keys.every((key) => ` ${split.joined} `.includes(key));
+    },
+  };
+}
+
+/**
+ * Returns what the words of a text, each between spaces, contain if the text has the phrase. At its ends, the phrase can be
+ * a part of a run of a script written without spaces.
+ */
+function phraseKey(phrase: string): string {
+  const tokens = tokenize(phrase);
+  const start = isUnspacedToken(tokens.at(0) ?? '') ? '' : ' ';
+  const end = isUnspacedToken(tokens.at(-1) ?? '') ? '' : ' ';
+  return start + titleKey(phrase) + end;
+}
