@@ -36,6 +36,7 @@ const domains = [
   'avatars',
   'import-export',
   'mail',
+  'message-words',
   'messages',
   'profile',
   'rate-limits',

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import type { Space } from '../../generated/types.gen.ts';
+import { indexMessages } from '../../server/message-words/indexing.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { runCommand } from '../support/commands.ts';
 import { damageFreePages, damageSchema, damageTable } from '../support/damage.ts';
 import { assertIndexed, databaseFile, withDatabase } from '../support/integrity.ts';
-import { createSpace, spaceCreation } from '../support/spaces.ts';
+import { createSpace, sendMessage, spaceCreation } from '../support/spaces.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 let intactDir: string;
@@ -132,6 +134,32 @@ describe('a damaged search index', () => {
     await using app = await startApp(environment);
     expect(await titles(app)).toHaveLength(SPACES);
   });
+});
+
+test('a damaged index of messages is emptied, and searches read the texts', async () => {
+  let space: Space;
+  {
+    await using app = await startApp(environment);
+    const user = { client: app.client(token) };
+    space = await createSpace(user, { title: 'Orchard' });
+    for (const text of ['Green tea', 'Coffee']) await sendMessage(user, space, text);
+    await indexMessages(app.context.engine, undefined, { minMessages: 1 });
+  }
+  damage('message_words');
+  vi.spyOn(process, 'emitWarning').mockReturnValue();
+  await using app = await startApp(environment);
+  const query = { space_id: space.space_id, q: 'tea' };
+  const find = () => api.listMessages({ client: app.client(), query });
+  expect((await find()).response?.status).toBe(503);
+  await waitUntil('the message is found', async () => {
+    await sleep(PAUSE_MS);
+    return (await find()).data?.items.length === 1;
+  });
+  // The index of spaces is intact.
+  expect(await titles(app)).toHaveLength(SPACES);
+  await indexMessages(app.context.engine, undefined, { minMessages: 1 });
+  expect((await find()).data?.items).toHaveLength(1);
+  await assertIndexed(dataDir);
 });
 
 describe('damaged data', () => {

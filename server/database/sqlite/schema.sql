@@ -75,6 +75,12 @@ CREATE TABLE idempotency_keys (
 
 CREATE INDEX idempotency_keys_by_creation ON idempotency_keys (created_at);
 
+CREATE TABLE indexed_messages (
+  space_pk INTEGER PRIMARY KEY REFERENCES spaces ON DELETE CASCADE,
+  created_at TEXT NOT NULL,
+  message_id TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE last_transaction (number INTEGER NOT NULL, epoch TEXT NOT NULL) STRICT;
 
 CREATE TABLE mail_tokens (
@@ -128,6 +134,15 @@ CREATE INDEX deletions_by_space ON message_changes (space_pk, changed_at) WHERE 
 CREATE INDEX message_changes_by_space ON message_changes (space_pk, changed_at, message_id);
 
 CREATE INDEX message_changes_by_time ON message_changes (changed_at);
+
+CREATE TABLE message_index (examined_pk INTEGER NOT NULL) STRICT;
+
+CREATE TABLE message_words (
+  space_pk INTEGER NOT NULL,
+  word TEXT NOT NULL,
+  sent_ms INTEGER NOT NULL,
+  PRIMARY KEY (space_pk, word, sent_ms)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE messages (
   pk INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -78,7 +78,7 @@ function Results({ space: { space_id }, q, onOpen }: ResultsProps) {
     <Pages
       query={query}
       noun="message"
-      className="lines found-messages"
+      className="lines"
       skeleton={<Skeletons count={3} height="3rem" />}
       empty={<p className="empty">No message has these words.</p>}
     >
@@ -95,10 +95,10 @@ function Result({ message, onOpen }: { message: Message; onOpen: () => void }) {
   const { space_id, message_id, author, text, created_at } = message;
   return (
     <a href={addressOf('space', { id: space_id, message: message_id })} onClick={onOpen}>
-      <span className="hint">
+      <span className="hint found-author">
         {author.username} on {formatDate(created_at)}
       </span>
-      <span className="text" dir="auto">
+      <span className="found-text" dir="auto">
         {text}
       </span>
     </a>
