@@ -63,7 +63,7 @@ const NASAL_LETTER = /ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ]
  * Returns the same text for spellings that people treat as equal. Removes differences of compatibility forms (NFKC),
  * case, marks on Latin, Greek and Cyrillic letters, apostrophes, digits, traditional and simplified Chinese, and
  * spelling variants of Arabic, Persian, Hebrew, Hindi and Thai. Idempotent, and independent of the locale. The result
- * is stored: after a change, increase `INDEX_VERSION` in `search/results.ts`.
+ * is stored: for what a change needs, see `tokenize.ts`.
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();

@@ -16,7 +16,7 @@
  * In other scripts, word boundaries are those of Unicode's UAX 29 or finer. A pattern finds them instead of
  * `Intl.Segmenter`, because a new ICU version would change its results, and they would no longer match the stored
  * index. For the same reason, a change of these rules or of `fold` needs a higher `INDEX_VERSION` in
- * `search/results.ts`.
+ * `search/results.ts`, and a migration that empties the tables of `message-words/`.
  */
 
 import { fold, nasalPrefixes } from './fold.ts';
