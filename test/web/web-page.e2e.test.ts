@@ -836,7 +836,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await page.getByRole('searchbox').fill('attic');
       await result.click();
       await disappears(page.getByRole('dialog'));
-      await expect.poll(() => focusedText(page)).toMatch(/First from the attic$/);
+      await expect.poll(() => focusedText(page)).toMatch(/First from the attic/);
 
       // Everything that has been shown for a moment is read.
       await openView(other, '#/your-spaces');
