@@ -98,19 +98,34 @@ async function expand(db: Database, spacePk: number, { text, isPrefix }: Term): 
   return columnOf(rows, 'word');
 }
 
-/** Returns the latest times in the lists before a time, the latest first. */
+/** Number of entries that `readTimesBefore` reads, more if there are many lists. */
+const ENTRIES_PER_READ = 128;
+
+const MIN_ENTRIES_PER_LIST = 4;
+
+/**
+ * Returns the latest times in the lists before a time, the latest first.
+ * @returns the times, and the time before which others follow; null if there are none
+ */
 export async function readTimesBefore(
   db: Database,
   spacePk: number,
   { words }: WordLists,
   before: number,
-  limit: number,
-): Promise<number[]> {
-  if (words.length === 0) return [];
-  const lists = words.map((word) => ({ spacePk, word, before, limit }));
-  const rows = await selectLists(db, lists);
-  const times = new Set(columnOf(rows, 'sent_ms'));
-  return [...times].sort((a, b) => b - a).slice(0, limit);
+): Promise<{ times: number[]; next: number | null }> {
+  const share = Math.ceil(ENTRIES_PER_READ / words.length);
+  const limit = Math.max(MIN_ENTRIES_PER_LIST, share);
+  const rows = await selectLists(
+    db,
+    words.map((word) => ({ spacePk, word, before, limit })),
+  );
+  // The lists that continue are known up to their last entry, so only the times from there on are complete.
+  const lists = Map.groupBy(rows, ({ word }) => word).values();
+  const lastEntries = Array.from(lists, (list) => (list.length < limit ? undefined : list.at(-1)));
+  const ends = lastEntries.flatMap((entry) => entry?.sent_ms ?? []);
+  const next = ends.length > 0 ? Math.max(...ends) : null;
+  const times = new Set(columnOf(rows, 'sent_ms').filter((time) => time >= (next ?? -Infinity)));
+  return { times: [...times].sort((a, b) => b - a), next };
 }
 
 /** After all times of messages. */
@@ -152,12 +167,12 @@ const selectLists = prepareForSet(
   { spacePk: 'bigint', word: 'text', before: 'bigint', limit: 'bigint' },
   (_, lists) => {
     const selects = lists.map(
-      ({ spacePk, word, before, limit }) => sql`SELECT sent_ms FROM (
-        SELECT sent_ms FROM message_words
+      ({ spacePk, word, before, limit }) => sql`SELECT word, sent_ms FROM (
+        SELECT word, sent_ms FROM message_words
         WHERE space_pk = ${spacePk} AND word = ${word} AND sent_ms < ${before}
         ORDER BY sent_ms DESC LIMIT ${limit}
       ) AS list`,
     );
-    return sql<{ sent_ms: number }>`${sql.join(selects, sql` UNION ALL `)}`;
+    return sql<{ word: string; sent_ms: number }>`${sql.join(selects, sql` UNION ALL `)}`;
   },
 );

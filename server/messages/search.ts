@@ -136,12 +136,10 @@ async function* readCandidates(search: Search, position: ListPosition): AsyncGen
   const lists = await findLists(db, spacePk, query.words);
   // So many words begin like this one that a few messages have one of them.
   if (!lists) return yield* readTexts(search, BEGINNING, start);
-  let before = Date.parse(start[0]) + 1;
-  for (;;) {
-    const batch = await readTimesBefore(db, spacePk, lists, before, TIMES_PER_BATCH);
-    yield* readTextsAt(search, batch, start);
-    if (batch.length < TIMES_PER_BATCH) return;
-    before = batch.at(-1) as number;
+  for (let before: number | null = Date.parse(start[0]) + 1; before !== null; ) {
+    const { times, next } = await readTimesBefore(db, spacePk, lists, before);
+    yield* readTextsAt(search, times, start);
+    before = next;
   }
 }
 

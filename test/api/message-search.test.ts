@@ -212,7 +212,7 @@ describe('The index of messages', () => {
       else if (each.kind === 'index') await indexAll();
       else if (each.kind === 'import') {
         // Some times are equal, and some are before those of indexed messages.
-        await importMessages(each.texts, `20${10 + (i % 15)}-01-01T00:00:00.000Z`, i % 2);
+        await importMessages(each.texts, `${1960 + (i % 60)}-01-01T00:00:00.000Z`, i % 2);
       } else {
         const messages = await readAll();
         const message = messages[each.choice % Math.max(1, messages.length)];
