@@ -17,6 +17,9 @@ import { describeMessages, selectMessages } from './messages.ts';
 /** Number of code points of texts that a page reads, in about 10 ms. Then it ends early. */
 const MAX_READ_LENGTH = 100_000;
 
+/** The part of it for the latest messages. */
+const MAX_LATEST_LENGTH = 20_000;
+
 /** What reading a message costs beside its text. */
 const MESSAGE_COST = 100;
 
@@ -110,11 +113,15 @@ async function findMatches(
       const page = matches.slice(0, limit);
       return { pks: pksOf(page), next: positionOf(page.at(-1) as TextRow) };
     }
-    readLength += MESSAGE_COST + row.text.length;
+    readLength += costOf(row);
     if (readLength > MAX_READ_LENGTH) return { pks: pksOf(matches), next: positionOf(row) };
     await pause();
   }
   return { pks: pksOf(matches), next: null };
+}
+
+function costOf({ text }: TextRow): number {
+  return MESSAGE_COST + text.length;
 }
 
 function positionOf({ created_at, message_id }: TextRow): ListPosition {
@@ -133,12 +140,21 @@ async function* readCandidates(search: Search, position: ListPosition): AsyncGen
   const start = isBefore(position, afterIndexed) ? position : afterIndexed;
   const times = await readAllTimes(db, spacePk, query.words);
   if (times) return yield* readTextsAt(search, times, start);
+  // The words are frequent, so the latest messages can suffice, which costs less than many lists.
+  let from = start;
+  let readLength = 0;
+  for await (const row of readTexts(search, BEGINNING, start)) {
+    yield row;
+    from = positionOf(row);
+    readLength += costOf(row);
+    if (readLength > MAX_LATEST_LENGTH) break;
+  }
   const lists = await findLists(db, spacePk, query.words);
   // So many words begin like this one that a few messages have one of them.
-  if (!lists) return yield* readTexts(search, BEGINNING, start);
-  for (let before: number | null = Date.parse(start[0]) + 1; before !== null; ) {
+  if (!lists) return yield* readTexts(search, BEGINNING, from);
+  for (let before: number | null = Date.parse(from[0]) + 1; before !== null; ) {
     const { times, next } = await readTimesBefore(db, spacePk, lists, before);
-    yield* readTextsAt(search, times, start);
+    yield* readTextsAt(search, times, from);
     before = next;
   }
 }
