@@ -235,20 +235,23 @@ describe('The index of messages', () => {
 
   // More than the lists of a word that a search reads to their ends, and more words than it reads lists of.
   test('finds frequent words, rare ones and their combinations in a long space', async () => {
-    const texts = Array.from({ length: 3_000 }, (_, i) =>
+    const texts = Array.from({ length: 3_300 }, (_, i) =>
       [
         `w${i % 700}x common`,
-        ...(i % 2 ? ['odd'] : ['even']),
+        ...(i % 2 ? [`odd variety${(i * i) % 23}`] : ['even']),
+        ...(i % 3 ? [] : ['third']),
         ...(i % 1_000 === 7 ? ['rare'] : []),
       ].join(' '),
     );
     await importMessages(texts, '2020-01-01T00:00:00.000Z', 1_000);
-    expect((await findAll('rare', 20)).flat()).toHaveLength(3);
+    expect((await findAll('rare', 20)).flat()).toHaveLength(4);
     await indexAll(100);
     const newestFirst = texts.toReversed();
     const cases: [string, (text: string) => boolean][] = [
       ['common', () => true],
       ['w', () => true],
+      ['variety', (text) => text.includes('odd')],
+      ['third variety', (text) => text.includes('odd') && text.includes('third')],
       ['comm odd', (text) => text.includes('odd')],
       ['even odd', () => false],
       ['rare', (text) => text.includes('rare')],
