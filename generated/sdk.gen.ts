@@ -686,10 +686,13 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  *
  * ### Jump to a message
  *
- * With `around`, the page has that message in its middle: as many newer ones as fit into half of `limit`, and older
- * ones. Continue with `cursor` for older messages, and with `after` for newer ones. `around` can also be a time, such
- * as `read_until` of a participation: the page then begins with the first unread messages, and the ones read last
- * follow. Together with `cursor` or `after`, `around` has no effect. Returns 404 if the space has no such message.
+ * With `around`, the page has that message in its middle: up to half of `limit` newer ones, rounded down, then the
+ * message and older ones. If it has fewer newer ones, it has more older ones, and if there are too few older ones, it
+ * is shorter. `around` can also be a time, such as `read_until` of a participation: the page then has the first
+ * unread messages, and after them those read last. Returns 404 if the space has no such message.
+ *
+ * Continue with `cursor` for older messages, and with `after` for newer ones. Together with either, `around` has no
+ * effect, so it can be left out.
  *
  * ### Find messages
  *
@@ -808,9 +811,11 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
  * The same text leaves the message unchanged.
  *
  * Returns 403 if the caller is not the author of the message, or no longer participates in its space. Counts
- * against the quotas of messages.
+ * against the quotas of messages, also with the same text.
  *
- * With `If-Match`, returns 412 if the message has been changed since the ETag. Without it, the last change wins.
+ * With `If-Match`, returns 412 if the response of `getMessage` has changed since the ETag: the text, but also the
+ * appreciations, the name or avatar of a user in it, or the message that it answers. Without it, the last change
+ * wins.
  *
  */
 export const editMessage = <ThrowOnError extends boolean = false>(options: Options<EditMessageData, ThrowOnError>): RequestResult<EditMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).patch<EditMessageResponses, ApiError, ThrowOnError>({

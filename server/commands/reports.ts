@@ -56,6 +56,9 @@ export function describeReport(report: Report): string {
   ];
   if (report.message_id !== null) {
     lines.push(`message      ${report.message_id}  ${quoted(report.text ?? '')}`);
+    if (report.edited_at !== null && report.edited_at > report.created_at) {
+      lines.push(`edited       ${report.edited_at}  after the report`);
+    }
   }
   lines.push(
     `space        ${report.space_id}  ${quoted(report.title)}`,

@@ -1,6 +1,7 @@
+import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
-import { columnOf, prepareForRows } from '../database/prepared.ts';
+import { columnOf, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { updateWords } from '../message-words/update.ts';
 import { insertMentions, mentionedIds } from '../messages/mentions.ts';
@@ -97,35 +98,12 @@ export async function addMessages(
   run: ImportRun,
   records: readonly Line<MessageRecord>[],
 ): Promise<void> {
-  for (const part of divideAtReplies(records)) await addPart(run, part);
-}
-
-/** Divides records so that each reply is in a later part than the message that it answers. */
-function* divideAtReplies(
-  records: readonly Line<MessageRecord>[],
-): Generator<readonly Line<MessageRecord>[]> {
-  let part: Line<MessageRecord>[] = [];
-  const ids = new Set<string>();
-  for (const record of records) {
-    const { message_id, reply_to } = record.content;
-    if (reply_to && ids.has(reply_to)) {
-      yield part;
-      part = [];
-      ids.clear();
-    }
-    part.push(record);
-    if (message_id) ids.add(message_id);
-  }
-  yield part;
-}
-
-async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]): Promise<void> {
   const { trx, report, engine, transaction } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'author_id');
   const mentioned = await findUsers(run, mentionsIn(records), 'user_id');
   const answered = contentsOf(records).flatMap(({ reply_to }) => reply_to ?? []);
-  const originals = await findMessages(run, answered);
+  const originals = new Map<string, Original | null>(await findMessages(run, answered));
   const resolved = convertLines(report, records, (record) => {
     assertMessageText(record.text);
     return {
@@ -145,6 +123,14 @@ async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]):
     if (original && original.space_pk !== space_pk) {
       throw new BadLineError('has a reply_to in another space');
     }
+    if (original && record.is_reply === false) {
+      throw new BadLineError('has a reply_to, but is_reply is false');
+    }
+    const created_at = timeOrNow(record.created_at);
+    const edited_at = record.edited_at ? timeOrNow(record.edited_at) : null;
+    if (edited_at !== null && (record.created_at === undefined || edited_at < created_at)) {
+      throw new BadLineError('has an edited_at, but no created_at before it');
+    }
     const mentions = new Set(
       record.mentions?.map((each) => requireKnown(mentioned, each, 'mentions')),
     );
@@ -156,15 +142,18 @@ async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]):
       author_pk: user_pk,
       text: record.text,
       word_count: countWords(record.text),
-      created_at: timeOrNow(record.created_at),
-      edited_at: record.edited_at ? timeOrNow(record.edited_at) : null,
-      reply_to_pk: original?.pk ?? (record.is_reply ? DELETED_PK : null),
+      created_at,
+      edited_at,
+      reply_to_pk: original?.pk ?? (record.reply_to || record.is_reply ? DELETED_PK : null),
       changed_in: transaction,
     };
-    return { row, mentions };
+    // Later records can answer it.
+    if (!originals.has(row.message_id)) originals.set(row.message_id, { space_pk });
+    return { row, mentions, reply_to: record.reply_to };
   });
   const rows = contentsOf(valid).map(({ row }) => row);
   const added = await insertMessages(trx, rows);
+  await addReplies(trx, contentsOf(valid), added);
   await addMentions(trx, contentsOf(valid), added);
   await updateWords(
     trx,
@@ -174,6 +163,38 @@ async function addPart(run: ImportRun, records: readonly Line<MessageRecord>[]):
   if (valid.length > 0) await engine.nextEvent(trx, columnOf(rows, 'space_pk'));
   countRecords(report, valid.length, added.length);
 }
+
+/** A message that can be answered. It has no key before its batch is added. */
+interface Original {
+  pk?: number;
+  space_pk: number;
+}
+
+/** Stores which of the added messages answer others of the same batch. */
+async function addReplies(
+  trx: DatabaseTransaction,
+  messages: readonly { row: NewRow<'messages'>; reply_to?: string | null | undefined }[],
+  added: readonly { pk: number; message_id: string }[],
+): Promise<void> {
+  const pks = new Map(added.map(({ pk, message_id }) => [message_id, pk]));
+  const originals = new Map(pks);
+  const rows = messages.flatMap(({ row: { message_id }, reply_to }) => {
+    const pk = pks.get(message_id);
+    // Of equal ids, only the first record is added.
+    pks.delete(message_id);
+    const original = reply_to ? originals.get(reply_to) : undefined;
+    return pk !== undefined && original !== undefined ? { pk, original } : [];
+  });
+  await updateReplies(trx, rows);
+}
+
+const updateReplies = prepareForSet({ pk: 'bigint', original: 'bigint' }, (_db, rows) => {
+  const values = rows.map(({ pk, original }) => sql`(${pk}, ${original})`);
+  // Both kinds of database name the columns like this.
+  return sql<never>`
+    UPDATE messages SET reply_to_pk = replies.column2 FROM (VALUES ${sql.join(values)}) AS replies
+    WHERE messages.pk = replies.column1`;
+});
 
 /** Returns a line for each mention. */
 function mentionsIn(records: readonly Line<MessageRecord>[]): Line<{ user_id: string }>[] {

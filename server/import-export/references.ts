@@ -49,20 +49,23 @@ const selectMessages = prepareForSet({ message_id: 'text' }, (db, rows) =>
     .where('message_id', 'in', columnOf(rows, 'message_id')),
 );
 
-/** Returns those of the messages that are known, by `message_id`. */
+/** Returns those of the messages that are known, by `message_id`; null for those that records cannot refer to. */
 export async function findMessages(
   { trx, existing }: ImportRun,
   messageIds: readonly string[],
-): Promise<Map<string, { pk: number; space_pk: number; author_pk: number }>> {
+): Promise<Map<string, { pk: number; space_pk: number; author_pk: number } | null>> {
   const wanted = messageIds.map((message_id) => ({ message_id }));
   const rows = await selectMessages(trx, wanted);
-  const allowed = rows.filter(({ pk }) => pk > existing.messages);
-  return new Map(allowed.map((row) => [row.message_id, row]));
+  return new Map(rows.map((row) => [row.message_id, row.pk > existing.messages ? row : null]));
 }
 
 /** @throws BadLineError if no row has the id */
-export function requireKnown<Row>(rows: ReadonlyMap<string, Row>, id: string, field: string): Row {
-  const row = rows.get(id);
-  if (row === undefined) throw new BadLineError(`${field} ${id} is not known`);
+export function requireKnown<Row>(
+  rows: ReadonlyMap<string, Row | null>,
+  id: string,
+  field: string,
+): Row {
+  const row = rows.get(id) ?? null;
+  if (row === null) throw new BadLineError(`${field} ${id} is not known`);
   return row;
 }

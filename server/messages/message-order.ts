@@ -123,7 +123,9 @@ const AFTER_ALL_IDS = '~';
  * @throws DomainError `invalid_request` if there is no such time
  */
 export function positionOfTime(time: string): Position {
-  if (!Number.isNaN(Date.parse(time))) return [time, AFTER_ALL_IDS];
+  const ms = Date.parse(time);
+  // Dates such as February 30 are parsed as the beginning of March.
+  if (!Number.isNaN(ms) && formatTime(ms) === time) return [time, AFTER_ALL_IDS];
   throw new DomainError('invalid_request', 'There is no such time.', [
     { in: 'query', pointer: 'around', code: 'malformed', message: 'is not a time' },
   ]);

@@ -26,9 +26,10 @@ import {
   isVisibleTo,
   type Role,
   requireDeletable,
+  requireRight,
   roleOfParticipant,
 } from '../spaces/rights.ts';
-import { findSpace, findSpaceFor } from '../spaces/space-access.ts';
+import { findSpace } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
 import { summarizeUser } from '../users/user-summary.ts';
@@ -135,8 +136,9 @@ export async function sendMessage(
     const author = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
     await countOperation(trx, quotas, caller.userPk, 'sendMessage');
-    const space = await findSpaceFor(trx, caller, spaceId, 'sendMessages');
+    const space = await findSpace(trx, caller, spaceId);
     if (reply_to && original?.spacePk !== space.pk) throw originalNotFound();
+    requireRight(space, 'sendMessages');
     const mentioned = await findMentioned(trx, space.pk, text);
     const { ms, transaction } = await engine.nextEvent(trx, [space.pk]);
     const row = {

@@ -100,6 +100,8 @@ export interface Report {
   /** Null for the report of a space. */
   message_id: string | null;
   text: string | null;
+  /** When the author last edited the text. It can differ from the one that was reported. */
+  edited_at: string | null;
   /** The author of the reported message, or the creator of the reported space. */
   author_id: string;
   author_username: string;
@@ -139,6 +141,7 @@ export async function listReports(
       'spaces.title',
       'messages.message_id',
       'messages.text',
+      'messages.edited_at',
       'authors.user_id as author_id',
       'authors.username as author_username',
     ])

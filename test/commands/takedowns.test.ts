@@ -66,12 +66,16 @@ describe('The commands for takedowns', () => {
       path: { message_id: ids.message },
       body: { reason: 'Spam' },
     });
+    const body = { text: 'Buy this' };
+    const path = { message_id: ids.message };
+    await api.editMessage({ client: mallory.client, path, body, throwOnError: true });
     const { stdout, stderr } = await run('reports');
     expect(stderr).toBe(`Open reports: 2.\n${databaseLine()}`);
     const [first = '', second = ''] = stdout.split('\n\n');
     expect(first.split('\n').slice(1)).toEqual([
       'reason       "Spam"',
-      `message      ${ids.message}  "Buy\\u{202e} this"`,
+      `message      ${ids.message}  "Buy this"`,
+      expect.stringMatching(/^edited {7}\d{4}-\S+Z {2}after the report$/),
       `space        ${ids.space}  "Bargains"`,
       `user         ${ids.user}  mallory`,
       `reported by  ${ids.reporter}  reporter`,

@@ -125,6 +125,7 @@ describe('importRecords', () => {
   });
 
   test('keeps edits, mentions and replies, also to deleted messages', async () => {
+    const created_at = '2026-01-01T00:00:00.000Z';
     const edited_at = '2026-01-02T00:00:00.000Z';
     const other = { ...bread, space_id: 'rolls', tags: [] };
     const reply = (message_id: string, reply_to: string | null, space_id = 'bread') => ({
@@ -144,16 +145,22 @@ describe('importRecords', () => {
           bread,
           other,
           joined,
-          { ...hello, edited_at, mentions: ['bob', 'ada', 'bob'] },
+          { ...hello, created_at, edited_at, mentions: ['bob', 'ada', 'bob'] },
         ],
         ...[reply('r1', 'hello'), reply('r2', 'r1'), { ...reply('r3', null), is_reply: true }],
         ...[reply('r4', 'later'), reply('r5', 'hello', 'rolls'), reply('later', null)],
+        { ...reply('r6', 'hello'), is_reply: false },
+        { ...hello, message_id: 'early', created_at: edited_at, edited_at: created_at },
+        // Of equal ids, the first record counts.
+        reply('r2', 'hello'),
       ]),
       { skipBad: true },
     );
     expect(report.bad).toEqual([
       { line: 10, reason: 'reply_to later is not known' },
       { line: 11, reason: 'has a reply_to in another space' },
+      { line: 13, reason: 'has a reply_to, but is_reply is false' },
+      { line: 14, reason: 'has an edited_at, but no created_at before it' },
     ]);
     const lines = await exportLines(first);
     const messages = lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'message');
