@@ -19,6 +19,11 @@ export interface Engine {
    */
   requestPurge(trx: DatabaseTransaction, userIdHash?: string): Promise<void>;
   /**
+   * Requests that maintenance overwrites the bytes of deleted and replaced rows outside of the search index some minutes
+   * later, together with those of other requests, if this kind of database supports it.
+   */
+  requestLaterPurge(trx: DatabaseTransaction): Promise<void>;
+  /**
    * If there are no spaces, drops indexes that an import does not need, because building them at its end is many times
    * as fast as adding rows to them. Not on a database server, where readers would wait.
    * @returns a function that builds them. Call it in the same transaction.

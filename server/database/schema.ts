@@ -318,6 +318,8 @@ interface PendingPurges {
   requested_at: string;
   /** Of a deleted account, until it is in the journal. The copy of the search index lacks this column. */
   user_id_hash: Generated<string | null>;
+  /** When unused space is overwritten at the latest; null for a purge at once that includes the search index. */
+  due_at: Generated<string | null>;
 }
 
 /** Deleted accounts whose rows are still being erased. See `erased-rows.ts`. */

@@ -58,6 +58,7 @@ export async function editMessage(
       .set({ ...changes, changed_in: transaction })
       .where('pk', '=', found.pk)
       .execute();
+    await engine.requestLaterPurge(trx);
     const { created_at } = message;
     const keys = { space_pk: found.spacePk, created_at, message_pk: found.pk };
     await updateWords(trx, [{ space_pk: found.spacePk, created_at, text: message.text }]);

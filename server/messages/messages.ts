@@ -240,6 +240,7 @@ async function eraseMessageRows(
     .returning(['space_pk', 'created_at', 'text'])
     .execute();
   await updateWords(trx, deleted);
+  await engine.requestLaterPurge(trx);
 }
 
 export interface FoundMessage {

@@ -79,6 +79,8 @@ async function eraseSpaceRows(
   maxMs: number,
 ): Promise<void> {
   await hideSpaces(engine, trx, 'pk', spacePk);
+  // Maintenance waits until no rows are left to erase.
+  await engine.requestLaterPurge(trx);
   await repeatUntil(performance.now() + maxMs, () => eraseBatchOfSpaces(engine, trx));
 }
 

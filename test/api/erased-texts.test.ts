@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import type { Space } from '../../generated/types.gen.ts';
+import type { Message, Space } from '../../generated/types.gen.ts';
 import { mailboxSettings } from '../../server/mail/mailbox.ts';
 import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp } from '../support/app.ts';
@@ -91,6 +91,45 @@ describe.skipIf(isPostgresql)('The deletion of an account', () => {
       expect(titles.filter((title) => contains(left, title))).toEqual([]);
     },
   );
+});
+
+describe.skipIf(isPostgresql)('The deletion or edit of a message', () => {
+  test('leaves no part of its former text in any file, ten minutes later', async () => {
+    await using app = await startApp();
+    const ann = await app.register();
+    const ben = await app.register();
+    const kept = await createSpace(ann);
+    const deleted = await createSpace(ann);
+    await joinSpace(ben, kept);
+    await joinSpace(ben, deleted);
+    // So many and so long that SQLite moves rows to other pages, and stores long texts on pages of their own.
+    const marks = Array.from({ length: 60 }, (_, i) => nonsense(i) + i);
+    const texts = marks.map((mark, i) => `${mark} ${'語'.repeat((i % 5) * 450)} ${mark}`);
+    const messages: Message[] = [];
+    for (const [i, text] of texts.entries()) {
+      messages.push(await sendMessage(i % 2 ? ann : ben, i % 7 === 0 ? deleted : kept, text));
+    }
+    for (const [i, message] of messages.entries()) {
+      const options = {
+        client: i % 2 ? ann.client : ben.client,
+        path: message,
+        throwOnError: true,
+      };
+      const body = { text: 'Other words '.repeat((i % 3) * 40 + 1) };
+      if (i % 3 === 0) await api.deleteMessage(options);
+      else if (i % 7 !== 0) await api.editMessage({ ...options, body });
+    }
+    await api.deleteSpace({ client: ann.client, path: deleted, throwOnError: true });
+    const leftIn = (bytes: Buffer) => marks.filter((mark) => bytes.includes(mark));
+    expect(leftIn(await readDataFiles(app))).not.toEqual([]);
+
+    const { db } = app.context.engine;
+    const requests = await db.selectFrom('pending_purges').select('due_at').execute();
+    const latest = new Date(Date.now() + 10 * 60_000).toISOString();
+    expect(requests.filter(({ due_at }) => due_at === null || due_at > latest)).toEqual([]);
+    await db.updateTable('pending_purges').set({ due_at: new Date().toISOString() }).execute();
+    expect(leftIn(await readDataFilesAfterPurge(app))).toEqual([]);
+  });
 });
 
 /** Registers an account, and writes all canaries. Returns the account, and ids in its data. */

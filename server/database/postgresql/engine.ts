@@ -258,6 +258,7 @@ export function createEngine(
     // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
     // longer.
     async requestPurge() {},
+    async requestLaterPurge() {},
     lockForWriting: onLockWait
       ? (trx, mode) => reportWait(lockForWriting(trx, mode), onLockWait)
       : lockForWriting,

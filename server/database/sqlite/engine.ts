@@ -89,6 +89,9 @@ export async function openSqlite(
   });
 }
 
+/** A purge reads the whole file, so all messages that are deleted and edited in this time share one. */
+const LATER_PURGE_DELAY_MS = 10 * 60_000;
+
 interface EngineOptions {
   /** Undefined for a copy of the search index. */
   file?: string;
@@ -134,6 +137,16 @@ export function createEngine(
         .values({
           requested_at: new Date().toISOString(),
           ...(userIdHash !== undefined && { user_id_hash: userIdHash }),
+        })
+        .execute();
+    },
+    async requestLaterPurge(trx) {
+      const now = Date.now();
+      await trx
+        .insertInto('pending_purges')
+        .values({
+          requested_at: new Date(now).toISOString(),
+          due_at: new Date(now + LATER_PURGE_DELAY_MS).toISOString(),
         })
         .execute();
     },

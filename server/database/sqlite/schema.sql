@@ -180,7 +180,7 @@ CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE re
 CREATE TABLE pending_purges (
   id INTEGER PRIMARY KEY,
   requested_at TEXT NOT NULL
-, user_id_hash TEXT) STRICT;
+, user_id_hash TEXT, due_at TEXT) STRICT;
 
 CREATE TABLE public_spaces (
   key INTEGER PRIMARY KEY,

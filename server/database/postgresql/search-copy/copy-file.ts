@@ -11,7 +11,7 @@ import { openFile } from '../../sqlite/open-file.ts';
 // same name. See https://www.sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use
 
 /** Increase it when the tables or their meaning change. Copies of other versions are built again. */
-const FORMAT = 4;
+const FORMAT = 5;
 
 const EXTENSION = '.sqlite';
 
@@ -174,7 +174,7 @@ const statements = [
   ),
   'CREATE TABLE erased_spaces (space_pk INTEGER PRIMARY KEY, key INTEGER) STRICT',
   'CREATE TABLE discarded_avatars (avatar TEXT PRIMARY KEY, remove_after TEXT NOT NULL) STRICT',
-  'CREATE TABLE pending_purges (id INTEGER PRIMARY KEY, requested_at TEXT NOT NULL) STRICT',
+  'CREATE TABLE pending_purges (id INTEGER PRIMARY KEY, requested_at TEXT NOT NULL, due_at TEXT) STRICT',
 
   // One row, see `CopyState`.
   `CREATE TABLE copy_state (

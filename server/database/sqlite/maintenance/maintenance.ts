@@ -22,8 +22,10 @@ export class SqliteMaintenance implements Maintenance {
   readonly #tasks: MaintenanceTasks;
   readonly #recordErasures: () => Promise<void>;
   readonly #dictionaryRefresh: DictionaryRefresh;
-  /** The last data version for which all work is done. */
+  /** The last data version for which all work is done that is due. */
   #handledVersion: number | undefined;
+  /** When a purge is due that was not in the last round, by `Date.now()`. */
+  #nextPurgeAt = Number.POSITIVE_INFINITY;
 
   /** @param recordErasures see `erasure-journal.ts`; not for a copy of the search index */
   constructor(
@@ -53,14 +55,9 @@ export class SqliteMaintenance implements Maintenance {
   async #runRound(): Promise<void> {
     // Read before the work, so that a write during this round causes another round.
     const version = await dataVersion(this.#db);
-    if (version === this.#handledVersion) return;
+    if (version === this.#handledVersion && Date.now() < this.#nextPurgeAt) return;
     // Read before the erasure, which may miss the rows of a later request.
-    const lastRequest = await this.#db
-      .selectFrom('pending_purges')
-      .select('id')
-      .orderBy('id', 'desc')
-      .limit(1)
-      .executeTakeFirst();
+    const pending = await this.#purger.readPending();
     // Before the purge, which deletes the requests.
     await this.#recordErasures();
     while (!this.#stopping.aborted && (await this.#tasks.fillIndex?.())) {
@@ -70,9 +67,11 @@ export class SqliteMaintenance implements Maintenance {
     }
     const hasErasedAll = await this.#tasks.eraseDeletedRows();
     const hasIndexedAll = (await this.#tasks.indexMessages?.()) ?? true;
-    let hasPurgedAll = lastRequest === undefined;
-    if (lastRequest && hasErasedAll && !this.#purger.isPausing) {
-      hasPurgedAll = await this.#purger.purge(lastRequest.id);
+    const isDue = pending !== undefined && pending.dueAt <= Date.now();
+    this.#nextPurgeAt = pending && !isDue ? pending.dueAt : Number.POSITIVE_INFINITY;
+    let hasPurgedAll = !isDue;
+    if (isDue && hasErasedAll && !this.#purger.isPausing) {
+      hasPurgedAll = await this.#purger.purge(pending);
     } else {
       await mergeWordIndex(this.#db, this.#stopping);
     }

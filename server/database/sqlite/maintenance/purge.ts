@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Database } from '../../engine.ts';
 import { runScrubProcess } from './scrub-process.ts';
 import { rewriteWordIndex } from './word-index-merge.ts';
@@ -17,6 +18,16 @@ const PAUSE_FACTOR = 10;
 const AVATAR_TIMEOUT_MS = 5_000;
 
 const AVATAR_POLL_INTERVAL_MS = 5;
+
+/** All purges that are requested. */
+interface PendingPurges {
+  /** The last request. */
+  lastId: number;
+  /** When the first one is due, by `Date.now()`. */
+  dueAt: number;
+  /** Whether the content of the search index must be overwritten, too. */
+  includesIndex: boolean;
+}
 
 /** Overwrites deleted content, so that none of it remains in the database files. */
 export class Purger {
@@ -43,18 +54,33 @@ export class Purger {
     return performance.now() < this.#pausesUntil;
   }
 
+  /** Returns the requested purges; undefined if there are none. */
+  async readPending(): Promise<PendingPurges | undefined> {
+    const { lastId, dueAt, atOnce } = await this.#db
+      .selectFrom('pending_purges')
+      .select(({ fn }) => [
+        fn.max('id').as('lastId'),
+        fn.min('due_at').as('dueAt'),
+        sql<number>`count(*) - count(due_at)`.as('atOnce'),
+      ])
+      .executeTakeFirstOrThrow();
+    if (lastId === null) return undefined;
+    const includesIndex = atOnce > 0;
+    return { lastId, dueAt: includesIndex ? 0 : Date.parse(dueAt as string), includesIndex };
+  }
+
   /**
-   * Performs all purges that were requested up to this request. Emits a warning if that fails, for example because the
+   * Performs purges. Emits a warning if that fails, for example because the
    * disk is full.
    * @returns false if they stay pending: after a failure, if the service stops, or if the words of a space that was
    *   deleted meanwhile have prevented the refresh of the dictionary
    */
-  async purge(lastRequestId: number): Promise<boolean> {
+  async purge(pending: PendingPurges): Promise<boolean> {
     // Before `startedAt`, so that this wait does not lengthen the pause after the purge.
     await this.#waitForDiscardedAvatars();
     const startedAt = performance.now();
     try {
-      const isDone = await this.#purgeNow(lastRequestId);
+      const isDone = await this.#purgeNow(pending);
       this.#pauseFor(PAUSE_FACTOR * (performance.now() - startedAt));
       return isDone;
     } catch (error) {
@@ -66,16 +92,18 @@ export class Purger {
     }
   }
 
-  async #purgeNow(lastRequestId: number): Promise<boolean> {
-    await rewriteWordIndex(this.#db, this.#stopping);
-    if (this.#stopping.aborted) return false;
-    // After the word index, because the dictionary is built from it.
-    const isRefreshed = await this.#refreshDictionary();
-    if (this.#stopping.aborted || !isRefreshed) return false;
+  async #purgeNow({ lastId, includesIndex }: PendingPurges): Promise<boolean> {
+    if (includesIndex) {
+      await rewriteWordIndex(this.#db, this.#stopping);
+      if (this.#stopping.aborted) return false;
+      // After the word index, because the dictionary is built from it.
+      const isRefreshed = await this.#refreshDictionary();
+      if (this.#stopping.aborted || !isRefreshed) return false;
+    }
     // After the steps above, because they also delete rows and can leave copies of them in unused space.
     await runScrubProcess(this.#file, this.#stopping);
     if (this.#stopping.aborted) return false;
-    await this.#db.deleteFrom('pending_purges').where('id', '<=', lastRequestId).execute();
+    await this.#db.deleteFrom('pending_purges').where('id', '<=', lastId).execute();
     return true;
   }
 
