@@ -808,10 +808,10 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
  *
  * Replaces the text of a message that the caller wrote, and sets `edited_at`. No operation returns the former
  * text. Readers who follow the space get the message in `changed_items`. The mentions are those of the new text.
- * The same text leaves the message unchanged.
+ * The same text leaves the message unchanged, but the request counts.
  *
  * Returns 403 if the caller is not the author of the message, or no longer participates in its space. Counts
- * against the quotas of messages, also with the same text.
+ * against the quotas of messages.
  *
  * With `If-Match`, returns 412 if the response of `getMessage` has changed since the ETag: the text, but also the
  * appreciations, the name or avatar of a user in it, or the message that it answers. Without it, the last change

@@ -509,7 +509,13 @@ describe('listMessages with around', () => {
     for (const around of [elsewhere.message_id, deleted.message_id, 'unknown']) {
       expect(await errorOf(around)).toBe('404 message_not_found');
     }
-    for (const around of ['2026-13-01T00:00:00.000Z', '2026-02-30T00:00:00.000Z', '2026-01-01T00:00:00Z', 'a:b', '']) {
+    for (const around of [
+      '2026-13-01T00:00:00.000Z',
+      '2026-02-30T00:00:00.000Z',
+      '2026-01-01T00:00:00Z',
+      'a:b',
+      '',
+    ]) {
       expect(await errorOf(around)).toBe('400 invalid_request');
     }
   });

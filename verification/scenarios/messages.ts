@@ -228,7 +228,7 @@ export const messages: Scenario[] = [
   {
     operation: 'listMessages',
     sentence: 'a page around a message has it in its middle, and leads to the older and newer ones',
-    rule: 'With `around`, the page has that message in its middle: as many newer ones as fit into half of `limit`, and older\nones.',
+    rule: 'With `around`, the page has that message in its middle: up to half of `limit` newer ones, rounded down, then the\nmessage and older ones.',
     async run({ users, anonymous }) {
       const [ada] = (await users(1)) as [User];
       const space = await createSpace(ada);
@@ -343,7 +343,7 @@ export const messages: Scenario[] = [
   {
     operation: 'editMessage',
     sentence: 'an ETag of an earlier state prevents the edit',
-    rule: 'With `If-Match`, returns 412 if the message has been changed since the ETag. Without it, the last change wins.',
+    rule: 'With `If-Match`, returns 412 if the response of `getMessage` has changed since the ETag',
     async run({ users }) {
       const [ada] = (await users(1)) as [User];
       const { message_id } = await send(ada, await createSpace(ada));

@@ -71,6 +71,8 @@ export function countMessages(dataDir: string, username: string): number {
 
 export function isPurged(dataDir: string): boolean {
   return withDatabase(databaseFile(dataDir), (sqlite) => {
-    return sqlite.prepare('SELECT count(*) FROM pending_purges WHERE due_at IS NULL').pluck().get() === 0;
+    return (
+      sqlite.prepare('SELECT count(*) FROM pending_purges WHERE due_at IS NULL').pluck().get() === 0
+    );
   });
 }
