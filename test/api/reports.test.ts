@@ -46,6 +46,7 @@ describe('reportSpace and reportMessage', () => {
       space_id: space.space_id,
       title: 'Bargains',
       author_id: author.userId,
+      edited_at: null,
       author_username: author.username,
     };
     expect(await reportsBy(reporter)).toEqual([
