@@ -152,7 +152,7 @@ class Walk {
     send: () => this.#inSpace((user, space) => this.#send(user, space)),
     editMessage: () =>
       this.#onMessage(({ client }, { message_id }) => {
-        const body = { text: `Edited ${this.changes}` };
+        const body = { text: `Edited ${this.changes} ${this.#mention()}` };
         return api.editMessage({ client, path: { message_id }, body });
       }),
     deleteMessage: () =>
@@ -243,9 +243,17 @@ class Walk {
   }
 
   async #send({ client }: TestUser, { space_id }: { space_id: string }): Promise<void> {
-    const body = { space_id, text: `Message ${this.changes}` };
+    const answered = this.#messages.filter((each) => each.space_id === space_id);
+    const reply_to = answered.length > 0 && Math.random() < 0.3 ? draw(answered).message_id : null;
+    const body = { space_id, text: `Message ${this.changes} ${this.#mention()}`, reply_to };
     const { data } = await api.sendMessage({ client, body });
     if (data) remember(this.#messages, data, MAX_MESSAGES);
+  }
+
+  /** Returns a mention of a user, who may have another name now, or nothing. */
+  #mention(): string {
+    const names = [draw(this.#users).username, `reader named ${this.#names}`];
+    return Math.random() < 0.3 ? `@${draw(names)}` : '';
   }
 
   async #inSpace(

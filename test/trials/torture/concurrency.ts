@@ -123,7 +123,9 @@ const operations: Record<string, [number, Operation]> = {
     16,
     (person, { spaces, messages }, as) =>
       withItem(spaces, async ({ id: space_id }) => {
-        const body = { space_id, text: drawText(5) };
+        // Often in another space, where it cannot be answered.
+        const original = Math.random() < 0.5 && messages.length > 0 ? draw(messages).id : null;
+        const body = { space_id, text: drawMention(), reply_to: original };
         const result = await api.sendMessage({ client: as(person), body });
         const { message_id: id } = result.data ?? {};
         if (id !== undefined) remember(messages, { id, owner: person }, MAX_MESSAGES);
@@ -135,7 +137,7 @@ const operations: Record<string, [number, Operation]> = {
     (_, { messages }, as) =>
       withItem(messages, (message) => {
         const path = { message_id: message.id };
-        return api.editMessage({ client: as(message.owner), path, body: { text: drawText(5) } });
+        return api.editMessage({ client: as(message.owner), path, body: { text: drawMention() } });
       }),
   ],
   deleteMessage: [
@@ -171,7 +173,7 @@ const operations: Record<string, [number, Operation]> = {
   changeUsername: [
     4,
     (person, _, as) => {
-      const username = `name-${Math.floor(Math.random() * USERNAMES)}`;
+      const username = drawUsername();
       return api.changeUsername({ client: as(person), body: { username } });
     },
   ],
@@ -339,6 +341,15 @@ function withItem(
 /** Removes an item in half of all cases, so that some later requests are for a deleted item. */
 function forgetSometimes(items: Item[], item: Item): void {
   if (Math.random() < 0.5) items.splice(items.indexOf(item), 1);
+}
+
+function drawUsername(): string {
+  return `name-${Math.floor(Math.random() * USERNAMES)}`;
+}
+
+/** Returns a text that mentions a name, which an account may have. */
+function drawMention(): string {
+  return `${drawText(5)} @${drawUsername()}`;
 }
 
 function drawText(words: number): string {

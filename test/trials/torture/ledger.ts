@@ -18,6 +18,7 @@ import { readSnapshot } from '../../../server/database/transaction.ts';
  *     bio u1             the text           message u1.s2>u3.m4            the text
  *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  *     report u1.s2>u5    the reason         report u1.s2>u3.m4>u5          the reason
+ *     mention u1.s2>u3.m4>u5    exists      reply u1.s2>u3.m4>u5.m6        exists
  *     read u1.s2>u3      the read position
  *
  * Users have one such fact for each column that is neither empty nor in `notInFacts`, under its name. The fact of a
@@ -183,12 +184,11 @@ function exists(key: string, facts: Facts): boolean {
 function parentsOf(key: string): string[] {
   const [kind = '', mark = ''] = key.split(' ');
   const parents: string[] = [];
-  let path = '';
-  for (const part of mark.split('>')) {
-    path = path ? `${path}>${part}` : part;
+  const parts = mark.split('>');
+  for (const part of parts) {
     parents.push(`user ${part.split('.')[0]}`);
-    if (part.includes('.s')) parents.push(`space ${path}`);
-    if (part.includes('.m')) parents.push(`message ${path}`);
+    if (part.includes('.s')) parents.push(`space ${part}`);
+    if (part.includes('.m')) parents.push(`message ${parts[0]}>${part}`);
   }
   return parents.filter((parent) => parent !== `${kind} ${mark}`);
 }
@@ -223,9 +223,6 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'messages.word_count',
   ],
   'Not changed by the traffic.': [
-    'messages.reply_to_pk',
-    'mentions.space_pk',
-    'mentions.created_at',
     'users.password_hash',
     'users.is_verified',
     'users.suspended_at',
@@ -238,6 +235,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'idempotency_keys.created_id',
     'idempotency_keys.created_at',
   ],
+  'Equal to columns of the message.': ['mentions.space_pk', 'mentions.created_at'],
   'Compared with the number of rows by assertCounted.': ['spaces.participant_count'],
   'Determines the order of the tags in the fact of the space.': ['space_tags.position'],
 };
@@ -284,11 +282,15 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
     addFact(`participation ${mark}`, removed_at ? 'removed' : left_at ? 'left' : 'joined');
     addFact(`read ${mark}`, read_until ?? joined_at);
   }
-  for (const { message_id, text, description, email } of rows.messages) {
+  for (const { message_id, text, original, description, email } of rows.messages) {
     const prefix = `${textMark(description)}>${userMark(email)}.`;
     assert(text.startsWith(prefix), `the message ${text} is in another space or of another author`);
     addFact(`message ${textMark(text)}`, text);
     ids.set(`message ${textMark(text)}`, message_id);
+    if (original) addFact(`reply ${textMark(original)}>${textMark(text)?.split('>')[1]}`, 'exists');
+  }
+  for (const { text, email } of rows.mentions) {
+    addFact(`mention ${textMark(text)}>${userMark(email)}`, 'exists');
   }
   for (const { text, email } of rows.appreciations) {
     addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'exists');
@@ -331,8 +333,22 @@ async function readRows(db: Database) {
       .selectFrom('messages')
       .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .innerJoin('users', 'users.pk', 'author_pk')
-      .select(['message_id', 'text', 'description', 'email'])
+      .leftJoin('messages as originals', (join) =>
+        join
+          .onRef('originals.pk', '=', 'messages.reply_to_pk')
+          .on(isLiveUser('originals.author_pk')),
+      )
+      .select(['messages.message_id', 'messages.text', 'originals.text as original'])
+      .select(['description', 'email'])
       .where(isLiveMessage)
+      .execute(),
+    mentions: await db
+      .selectFrom('mentions')
+      .innerJoin('messages', 'messages.pk', 'message_pk')
+      .innerJoin('users', 'users.pk', 'user_pk')
+      .select(['text', 'email'])
+      .where(isLiveMessage)
+      .where(isLiveUser('mentions.user_pk'))
       .execute(),
     appreciations: await db
       .selectFrom('appreciations')

@@ -212,16 +212,23 @@ export function createWrites(state: TrafficState): Writes {
     sendMessage(person) {
       const space = drawExisting('space', person.joined);
       if (!space || !hasJoined(person, space)) return undefined;
-      const mark = `${space}>${person.mark}.m${nextNumber()}`;
-      const sent = text(mark, 12);
+      const own = `${person.mark}.m${nextNumber()}`;
+      const mark = `${space}>${own}`;
+      const { sent, changes } = newText(person, mark);
+      const inSpace = messages.filter((each) => each.startsWith(`${space}>`));
+      const original = Math.random() < 0.5 ? drawExisting('message', inSpace) : undefined;
       return {
-        changes: { [`message ${mark}`]: sent },
+        changes: { ...changes, ...(original && { [`reply ${original}>${own}`]: 'exists' }) },
         send: () =>
           api.sendMessage({
             client,
             auth: person.token,
             headers: newKey(),
-            body: { ...spaceId(space), text: sent },
+            body: {
+              ...spaceId(space),
+              text: sent,
+              reply_to: original ? messageId(original).message_id : null,
+            },
           }),
         onSuccess({ message_id }: { message_id: string }) {
           setId(`message ${mark}`, message_id);
@@ -235,9 +242,9 @@ export function createWrites(state: TrafficState): Writes {
       const mark = drawExisting('message', person.messages);
       const space = mark?.split('>')[0];
       if (!mark || !space || !hasJoined(person, space)) return undefined;
-      const edited = text(mark, 12);
+      const { sent: edited, changes } = newText(person, mark);
       return {
-        changes: { [`message ${mark}`]: edited },
+        changes,
         send: () =>
           api.editMessage({
             client,
@@ -312,6 +319,18 @@ export function createWrites(state: TrafficState): Writes {
       };
     },
   };
+
+  /** Returns the text of a message, which mentions its author or nobody: other writers change the names of others. */
+  function newText({ mark: author }: TrafficUser, mark: string) {
+    const isMentioned = Math.random() < 0.3;
+    const beginning = text(mark, 12);
+    const sent = isMentioned ? `${beginning} @${ledger.value(`username ${author}`)}` : beginning;
+    const changes: Changes = {
+      [`message ${mark}`]: sent,
+      [`mention ${mark}>${author}`]: isMentioned ? 'exists' : undefined,
+    };
+    return { sent, changes };
+  }
 
   /** Reports a space or a message, unless the person has already sent as many reports as can be open. */
   function report(

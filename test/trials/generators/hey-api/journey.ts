@@ -169,13 +169,21 @@ const { items: messages, newer_cursor: after } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
-// Wait for the next message.
+// Wait for an answer.
 const waiting = api.listMessages({ client: anyone, query: { space_id, after, wait: 25 } });
-const next = await api.sendMessage({ client: reader, body: { space_id, text: 'Три' } });
+const reply = { space_id, text: 'Три', reply_to: message_id };
+const answer = expectData(await api.sendMessage({ client: reader, body: reply }), 201);
 assert.deepEqual(
   expectData(await waiting).items.map((each) => each.message_id),
-  [expectData(next, 201).message_id],
+  [answer.message_id],
 );
+assert.deepEqual([answer.is_reply, answer.reply_to?.message_id], [true, message_id]);
+
+// Edit the answer.
+const editing = { path: { message_id: answer.message_id }, body: { text: 'Три и четыре' } };
+const edited = expectData(await api.editMessage({ client: reader, ...editing }));
+assert.deepEqual([edited.text, edited.word_count], ['Три и четыре', 3]);
+assertRecent(edited.edited_at ?? '');
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };

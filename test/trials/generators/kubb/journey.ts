@@ -155,13 +155,21 @@ const { items: messages, newer_cursor: after } = await expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
-// Wait for the next message.
+// Wait for an answer.
 const waiting = api.listMessages({ space_id, after, wait: 25 }, anyone);
-const next = await expectData(api.sendMessage({ space_id, text: 'два' }, undefined, reader));
+const reply = { space_id, text: 'два', reply_to: message_id };
+const answer = await expectData(api.sendMessage(reply, undefined, reader));
 assert.deepEqual(
   (await expectData(waiting)).items.map((each) => each.message_id),
-  [next.message_id],
+  [answer.message_id],
 );
+assert.deepEqual([answer.is_reply, answer.reply_to?.message_id], [true, message_id]);
+
+// Edit the answer.
+const editing = api.editMessage(answer.message_id, { text: 'Три и четыре' }, undefined, reader);
+const edited = await expectData(editing);
+assert.deepEqual([edited.text, edited.word_count], ['Три и четыре', 3]);
+assertRecent(edited.edited_at ?? '');
 
 // List three messages in three pages.
 await expectData(api.sendMessage({ space_id, text: 'три' }, undefined, reader));
@@ -169,7 +177,7 @@ const list = api.listMessagesInfiniteQueryOptions({ space_id, limit: 1 }, anyone
 const history = await queries.fetchInfiniteQuery({ ...list, pages: 4 });
 assert.deepEqual(
   history.pages.map(({ items }) => items.map((each) => each.text)),
-  [['три'], ['два'], [text]],
+  [['три'], ['Три и четыре'], [text]],
 );
 
 // Read a profile with large numbers.

@@ -203,13 +203,22 @@ func main() {
 	expect(len(messages) == 1 && messages[0].MessageId == message.MessageId, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
 
-	// List the next message.
-	sent = unwrap(reader.SendMessageWithResponse(ctx, nil, api.MessageCreation{SpaceId: spaceID, Text: "Три"}))
+	// Answer the message, and list the answer.
+	reply := api.MessageCreation{SpaceId: spaceID, Text: "Три", ReplyTo: &message.MessageId}
+	sent = unwrap(reader.SendMessageWithResponse(ctx, nil, reply))
+	answer := value(sent.JSON201, sent.Body)
+	expect(answer.IsReply && answer.ReplyTo.MessageId == message.MessageId, "answer", answer)
 	wait := int32(25)
 	newer := api.ListMessagesParams{SpaceId: spaceID, After: &messagePage.NewerCursor, Wait: &wait}
 	listed = unwrap(anyone.ListMessagesWithResponse(ctx, &newer))
 	messages = value(listed.JSON200, listed.Body).Items
-	expect(len(messages) == 1 && messages[0].MessageId == value(sent.JSON201, sent.Body).MessageId, "messages", messages)
+	expect(len(messages) == 1 && messages[0].MessageId == answer.MessageId, "messages", messages)
+
+	// Edit the answer.
+	editing := api.MessageEdit{Text: "Три и четыре"}
+	edited := unwrap(reader.EditMessageWithResponse(ctx, answer.MessageId, nil, editing))
+	answer = value(edited.JSON200, edited.Body)
+	expect(answer.Text == editing.Text && answer.WordCount == 3 && isRecent(*answer.EditedAt), "answer", answer)
 
 	// Read a profile with large numbers.
 	veteranCredentials := api.Credentials{Email: "veteran@example.com", Password: password}

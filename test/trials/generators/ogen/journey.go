@@ -194,16 +194,22 @@ func main() {
 	expect(len(messages) == 1 && messages[0].MessageID == message.MessageID, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
 
-	// List the next message.
-	sending.IdempotencyKey.Reset()
-	next := as[*api.MessageHeaders](send("Три")).Response
+	// Answer the message, and list the answer.
+	reply := api.MessageCreation{SpaceID: spaceID, Text: "Три", ReplyTo: api.NewOptNilString(message.MessageID)}
+	answer := as[*api.MessageHeaders](reader.SendMessage(ctx, &reply, api.SendMessageParams{})).Response
+	expect(answer.IsReply && answer.ReplyTo.Value.MessageID == message.MessageID, "answer", answer)
 	newer := api.ListMessagesParams{
 		SpaceID: spaceID,
 		After:   api.NewOptString(listed.Response.NewerCursor),
 		Wait:    api.NewOptInt32(25),
 	}
 	messages = as[*api.MessagePageHeaders](anyone.ListMessages(ctx, newer)).Response.Items
-	expect(len(messages) == 1 && messages[0].MessageID == next.MessageID, "messages", messages)
+	expect(len(messages) == 1 && messages[0].MessageID == answer.MessageID, "messages", messages)
+
+	// Edit the answer.
+	editing := api.EditMessageParams{MessageID: api.ID(answer.MessageID)}
+	edited := as[*api.MessageHeaders](reader.EditMessage(ctx, &api.MessageEdit{Text: "Три и четыре"}, editing)).Response
+	expect(edited.Text == "Три и четыре" && edited.WordCount == 3 && isRecent(edited.EditedAt.Value), "edited", edited)
 
 	// Read a profile with large numbers.
 	veteranCredentials := api.Credentials{Email: "veteran@example.com", Password: password}

@@ -167,11 +167,19 @@ func main() {
 	expect(len(messages) == 1 && messages[0].MessageId == message.MessageId, "messages", messages)
 	expect(messages[0].AppreciationCount == 1, "messages", messages)
 
-	// List the next message.
-	third := *api.NewMessageCreation(spaceID, "Три")
-	next := value(client.MessagesAPI.SendMessage(reader).MessageCreation(third).Execute())
+	// Answer the message, and list the answer.
+	reply := *api.NewMessageCreation(spaceID, "Три")
+	reply.SetReplyTo(message.MessageId)
+	answer := value(client.MessagesAPI.SendMessage(reader).MessageCreation(reply).Execute())
+	original := answer.ReplyTo.Get()
+	expect(answer.IsReply && original.MessageId == message.MessageId, "answer", answer)
 	messages = value(listMessages.After(messagePage.NewerCursor).Wait(25).Execute()).Items
-	expect(len(messages) == 1 && messages[0].MessageId == next.MessageId, "messages", messages)
+	expect(len(messages) == 1 && messages[0].MessageId == answer.MessageId, "messages", messages)
+
+	// Edit the answer.
+	edit := *api.NewMessageEdit("Три и четыре")
+	edited := value(client.MessagesAPI.EditMessage(reader, answer.MessageId).MessageEdit(edit).Execute())
+	expect(edited.Text == edit.Text && edited.WordCount == 3 && isRecent(*edited.EditedAt.Get()), "edited", edited)
 
 	// Read a profile with large numbers.
 	veteranCredentials := *api.NewCredentials("veteran@example.com", password)

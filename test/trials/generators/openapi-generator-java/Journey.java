@@ -23,6 +23,7 @@ import org.openapitools.client.model.Credentials;
 import org.openapitools.client.model.EmailVerification;
 import org.openapitools.client.model.Message;
 import org.openapitools.client.model.MessageCreation;
+import org.openapitools.client.model.MessageEdit;
 import org.openapitools.client.model.MessagePage;
 import org.openapitools.client.model.Participation;
 import org.openapitools.client.model.ParticipationPage;
@@ -201,18 +202,28 @@ final class Journey {
         expectEqual(appreciated.getAppreciationCount(), 1L);
         expectProblem(403, "own_message", () -> readerMessages.appreciateMessage(messageId));
         MessagesApi anyMessages = new MessagesApi(anyone);
-        MessagePage messagePage = anyMessages.listMessages(spaceId, null, null, null, null);
+        MessagePage messagePage = anyMessages.listMessages(spaceId, null, null, null, null, null);
         List<Message> messages = messagePage.getItems();
         expectEqual(messages.size(), 1);
         expectEqual(messages.get(0).getMessageId(), messageId);
         expectEqual(messages.get(0).getAppreciationCount(), 1L);
 
-        // List the next message.
-        Message next = readerMessages.sendMessage(new MessageCreation().spaceId(spaceId).text("Три"), null);
+        // Answer the message, and list the answer.
+        MessageCreation reply = new MessageCreation().spaceId(spaceId).text("Три").replyTo(messageId);
+        Message answer = readerMessages.sendMessage(reply, null);
+        expectEqual(answer.getIsReply(), true);
+        expectEqual(answer.getReplyTo().getMessageId(), messageId);
         List<Message> newer = anyMessages
-                .listMessages(spaceId, null, null, messagePage.getNewerCursor(), 25)
+                .listMessages(spaceId, null, null, null, messagePage.getNewerCursor(), 25)
                 .getItems();
-        expectEqual(newer.stream().map(Message::getMessageId).toList(), List.of(next.getMessageId()));
+        expectEqual(newer.stream().map(Message::getMessageId).toList(), List.of(answer.getMessageId()));
+
+        // Edit the answer.
+        MessageEdit edit = new MessageEdit().text("Три и четыре");
+        Message edited = readerMessages.editMessage(answer.getMessageId(), edit, null, null);
+        expectEqual(edited.getText(), "Три и четыре");
+        expectEqual(edited.getWordCount(), 3L);
+        expectRecent(edited.getEditedAt());
 
         // Read a profile with large numbers.
         Credentials veteranCredentials = new Credentials().email("veteran@example.com").password(PASSWORD);

@@ -18,6 +18,7 @@ import org.openapitools.client.models.BioChange
 import org.openapitools.client.models.Credentials
 import org.openapitools.client.models.EmailVerification
 import org.openapitools.client.models.MessageCreation
+import org.openapitools.client.models.MessageEdit
 import org.openapitools.client.models.PasswordChange
 import org.openapitools.client.models.PasswordReset
 import org.openapitools.client.models.PasswordResetRequest
@@ -149,10 +150,16 @@ fun main() {
     val page = MessagesApi(serverUrl).listMessages(spaceId)
     expectEqual(page.items.map { it.messageId to it.appreciationCount }, listOf(message.messageId to 1L))
 
-    // List the next message.
-    val next = readerMessages.sendMessage(MessageCreation(spaceId, "Три"))
+    // Answer the message, and list the answer.
+    val answer = readerMessages.sendMessage(MessageCreation(spaceId, "Три", message.messageId))
+    expectEqual(answer.isReply to answer.replyTo?.messageId, true to message.messageId)
     val newer = MessagesApi(serverUrl).listMessages(spaceId, after = page.newerCursor, wait = 25)
-    expectEqual(newer.items.map { it.messageId }, listOf(next.messageId))
+    expectEqual(newer.items.map { it.messageId }, listOf(answer.messageId))
+
+    // Edit the answer.
+    val edited = readerMessages.editMessage(answer.messageId, MessageEdit("Три и четыре"))
+    expectEqual(edited.text to edited.wordCount, "Три и четыре" to 3L)
+    expectRecent(checkNotNull(edited.editedAt))
 
     // Read a profile with large numbers.
     val veteran = auth.login(Credentials("veteran@example.com", PASSWORD))

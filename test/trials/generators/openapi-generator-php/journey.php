@@ -17,6 +17,7 @@ use OpenAPI\Client\Model\BioChange;
 use OpenAPI\Client\Model\Credentials;
 use OpenAPI\Client\Model\EmailVerification;
 use OpenAPI\Client\Model\MessageCreation;
+use OpenAPI\Client\Model\MessageEdit;
 use OpenAPI\Client\Model\PasswordChange;
 use OpenAPI\Client\Model\PasswordReset;
 use OpenAPI\Client\Model\PasswordResetRequest;
@@ -189,10 +190,17 @@ $messages = $page->getItems();
 expectSame([count($messages), $messages[0]->getMessageId()], [1, $messageId]);
 expectSame($messages[0]->getAppreciationCount(), 1);
 
-// List the next message.
-$next = $readerMessages->sendMessage(new MessageCreation(['space_id' => $spaceId, 'text' => 'Три']));
+// Answer the message, and list the answer.
+$reply = new MessageCreation(['space_id' => $spaceId, 'text' => 'Три', 'reply_to' => $messageId]);
+$answer = $readerMessages->sendMessage($reply);
+expectSame([$answer->getIsReply(), $answer->getReplyTo()?->getMessageId()], [true, $messageId]);
 $newer = $anyMessages->listMessages($spaceId, after: $page->getNewerCursor(), wait: 25)->getItems();
-expectSame([count($newer), $newer[0]->getMessageId()], [1, $next->getMessageId()]);
+expectSame([count($newer), $newer[0]->getMessageId()], [1, $answer->getMessageId()]);
+
+// Edit the answer.
+$edited = $readerMessages->editMessage($answer->getMessageId(), new MessageEdit(['text' => 'Три и четыре']));
+expectSame([$edited->getText(), $edited->getWordCount()], ['Три и четыре', 3]);
+expectRecent($edited->getEditedAt());
 
 // Read a profile with large numbers.
 $veteran = signedIn($auth->login(new Credentials(['email' => 'veteran@example.com', 'password' => PASSWORD])));

@@ -15,6 +15,7 @@ from openapi_client import (
     Credentials,
     EmailVerification,
     MessageCreation,
+    MessageEdit,
     MessagesApi,
     PasswordChange,
     PasswordReset,
@@ -146,10 +147,20 @@ expect_problem(403, "own_message", lambda: MessagesApi(reader).appreciate_messag
 page = MessagesApi(anyone).list_messages(space_id)
 assert [(each.message_id, each.appreciation_count) for each in page.items] == [(message_id, 1)]
 
-# List the next message.
-next_message = MessagesApi(reader).send_message(MessageCreation(space_id=space_id, text="Три"))
+# Answer the message, and list the answer.
+reply = MessageCreation(space_id=space_id, text="Три", reply_to=message_id)
+answer = MessagesApi(reader).send_message(reply)
+assert answer.is_reply and answer.reply_to, answer
+assert answer.reply_to.message_id == message_id, answer
 newer = MessagesApi(anyone).list_messages(space_id, after=page.newer_cursor, wait=25)
-assert [each.message_id for each in newer.items] == [next_message.message_id], newer
+assert [each.message_id for each in newer.items] == [answer.message_id], newer
+
+# Edit the answer.
+edit = MessageEdit(text="Три и четыре")
+edited = MessagesApi(reader).edit_message(answer.message_id, edit)
+assert (edited.text, edited.word_count) == ("Три и четыре", 3), edited
+assert edited.edited_at, edited
+assert abs(datetime.now(UTC) - edited.edited_at) < timedelta(hours=1), edited
 
 # Read a profile with large numbers.
 veteran = client_of(auth.login(Credentials(email="veteran@example.com", password=PASSWORD)))

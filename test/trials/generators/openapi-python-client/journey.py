@@ -17,7 +17,12 @@ from space_service.api.auth import (
     reset_password,
     verify_email,
 )
-from space_service.api.messages import appreciate_message, list_messages, send_message
+from space_service.api.messages import (
+    appreciate_message,
+    edit_message,
+    list_messages,
+    send_message,
+)
 from space_service.api.profile import (
     change_bio,
     change_password,
@@ -37,6 +42,7 @@ from space_service.models import (
     EmailVerification,
     Message,
     MessageCreation,
+    MessageEdit,
     MessagePage,
     Participation,
     ParticipationPage,
@@ -206,15 +212,25 @@ page = expect(MessagePage, list_messages.sync_detailed(client=reader, space_id=s
 listed = [(each.message_id, each.appreciation_count) for each in page.items]
 assert listed == [(message.message_id, 1)], page
 
-# List the next message.
-third = MessageCreation(space_id=space_id, text="Три")
-next_message = expect(Message, send_message.sync_detailed(client=reader, body=third), 201)
+# Answer the message, and list the answer.
+reply = MessageCreation(space_id=space_id, text="Три", reply_to=message.message_id)
+answer = expect(Message, send_message.sync_detailed(client=reader, body=reply), 201)
+assert answer.is_reply and answer.reply_to, answer
+assert answer.reply_to.message_id == message.message_id, answer
 newer = expect(
     MessagePage,
     list_messages.sync_detailed(client=reader, space_id=space_id, after=page.newer_cursor, wait=25),
     200,
 )
-assert [each.message_id for each in newer.items] == [next_message.message_id], newer
+assert [each.message_id for each in newer.items] == [answer.message_id], newer
+
+# Edit the answer.
+edit = MessageEdit(text="Три и четыре")
+editing = edit_message.sync_detailed(answer.message_id, client=reader, body=edit)
+edited = expect(Message, editing, 200)
+assert (edited.text, edited.word_count) == ("Три и четыре", 3), edited
+assert edited.edited_at, edited
+assert abs(datetime.now(UTC) - edited.edited_at) < timedelta(hours=1), edited
 
 # Read a profile with large numbers.
 veteran_credentials = Credentials(email="veteran@example.com", password=PASSWORD)

@@ -200,14 +200,24 @@ const { items: messages, newer_cursor: after } = await queries.fetchQuery(
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
-// Wait for the next message.
+// Wait for an answer.
 const newer = { params: { query: { space_id, after, wait: 25 } } };
 const waiting = queries.fetchQuery(anyone.queryOptions('get', '/api/messages', newer));
-const next = await send.mutateAsync({ body: { space_id, text: 'два' } });
+const answer = await send.mutateAsync({ body: { space_id, text: 'два', reply_to: message_id } });
 assert.deepEqual(
   (await waiting).items.map((each) => each.message_id),
-  [next.message_id],
+  [answer.message_id],
 );
+assert.deepEqual([answer.is_reply, answer.reply_to?.message_id], [true, message_id]);
+
+// Edit the answer.
+const edit = render(() => reader.useMutation('patch', '/api/messages/{message_id}'));
+const edited = await edit.mutateAsync({
+  params: { path: { message_id: answer.message_id } },
+  body: { text: 'Три и четыре' },
+});
+assert.deepEqual([edited.text, edited.word_count], ['Три и четыре', 3]);
+assertRecent(edited.edited_at ?? '');
 
 // List three messages in three pages.
 await send.mutateAsync({ body: { space_id, text: 'три' } });
@@ -218,7 +228,7 @@ await history.fetchNextPage();
 const allMessages = await history.fetchNextPage();
 assert.deepEqual(
   allMessages.data?.pages.map(({ items }) => items.map((each) => each.text)),
-  [['три'], ['два'], [text]],
+  [['три'], ['Три и четыре'], [text]],
 );
 assert.equal(allMessages.hasNextPage, false);
 

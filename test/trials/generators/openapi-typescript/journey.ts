@@ -173,14 +173,25 @@ const { items: messages, newer_cursor: after } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
-// Wait for the next message.
+// Wait for an answer.
 const newer = { params: { query: { space_id, after, wait: 25 } } };
 const waiting = anyone.GET('/api/messages', newer);
-const next = await reader.POST('/api/messages', { body: { space_id, text: 'Три' } });
+const reply = { space_id, text: 'Три', reply_to: message_id };
+const answer = expectData(await reader.POST('/api/messages', { body: reply }), 201);
 assert.deepEqual(
   expectData(await waiting).items.map((each) => each.message_id),
-  [expectData(next, 201).message_id],
+  [answer.message_id],
 );
+assert.deepEqual([answer.is_reply, answer.reply_to?.message_id], [true, message_id]);
+
+// Edit the answer.
+const editing = {
+  params: { path: { message_id: answer.message_id } },
+  body: { text: 'Три и четыре' },
+};
+const edited = expectData(await reader.PATCH('/api/messages/{message_id}', editing));
+assert.deepEqual([edited.text, edited.word_count], ['Три и четыре', 3]);
+assertRecent(edited.edited_at ?? '');
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };

@@ -148,13 +148,21 @@ const { items: messages, newer_cursor: after } = expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
-// Wait for the next message.
+// Wait for an answer.
 const waiting = api.listMessages({ space_id, after, wait: 25 });
-const next = expectData(await api.sendMessage({ space_id, text: 'Три' }, reader), 201);
+const reply = { space_id, text: 'Три', reply_to: message_id };
+const answer = expectData(await api.sendMessage(reply, reader), 201);
 assert.deepEqual(
   expectData(await waiting).items.map((each) => each.message_id),
-  [next.message_id],
+  [answer.message_id],
 );
+assert.deepEqual([answer.is_reply, answer.reply_to?.message_id], [true, message_id]);
+
+// Edit the answer.
+const editing = api.editMessage(answer.message_id, { text: 'Три и четыре' }, reader);
+const edited = expectData(await editing);
+assert.deepEqual([edited.text, edited.word_count], ['Три и четыре', 3]);
+assertRecent(edited.edited_at ?? '');
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };

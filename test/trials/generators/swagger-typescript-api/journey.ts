@@ -153,13 +153,21 @@ const { items: messages, newer_cursor: after } = await expectData(listed);
 assert.deepEqual([messages.length, messages[0]?.message_id], [1, message_id]);
 assert.equal(messages[0]?.appreciation_count, 1);
 
-// Wait for the next message.
+// Wait for an answer.
 const waiting = anyone.listMessages({ space_id, after, wait: 25 });
-const next = await expectData(reader.sendMessage({ space_id, text: 'Три' }), 201);
+const reply = { space_id, text: 'Три', reply_to: message_id };
+const answer = await expectData(reader.sendMessage(reply), 201);
 assert.deepEqual(
   (await expectData(waiting)).items.map((each) => each.message_id),
-  [next.message_id],
+  [answer.message_id],
 );
+assert.deepEqual([answer.is_reply, answer.reply_to?.message_id], [true, message_id]);
+
+// Edit the answer.
+const editing = reader.editMessage(answer.message_id, { text: 'Три и четыре' });
+const edited = await expectData(editing);
+assert.deepEqual([edited.text, edited.word_count], ['Три и четыре', 3]);
+assertRecent(edited.edited_at ?? '');
 
 // Read a profile with large numbers.
 const veteranCredentials = { email: 'veteran@example.com', password };

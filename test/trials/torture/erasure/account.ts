@@ -195,6 +195,7 @@ function* ownMessageRecords(ids: Ids, canaries: Canaries, count: number): Genera
       text: `Message ${i}: ${letters('text')}, ${unspaced('unspaced text')}`,
       created_at: time(canaries, 'created_at of a message', 1977),
       edited_at: time(canaries, 'edited_at', 1983),
+      mentions: [ids.account, ids.other(i)],
     };
     if (i % 10 === 0) {
       const created_at = time(canaries, 'created_at of an appreciation received', 1978);
@@ -224,6 +225,9 @@ function* otherMessageRecords(ids: Ids, canaries: Canaries, count: number): Gene
       author_id: ids.other(i),
       created_at: CREATED_AT,
       text: `Stays ${i}`,
+      // Their own messages in this space, see above.
+      reply_to: i % 3 === 0 ? null : `${letters('message_id')}-${i}`,
+      mentions: [ids.account, ids.other(i)],
     };
     yield { type: 'appreciation', message_id, user_id: ids.other(i + 2), created_at: CREATED_AT };
     yield {

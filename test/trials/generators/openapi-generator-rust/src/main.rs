@@ -165,7 +165,7 @@ async fn main() -> Outcome<()> {
     let own = messages_api::appreciate_message(&reader, message_id).await;
     expect_problem(own, 403, "own_message")?;
     let page =
-        messages_api::list_messages(&anyone, space_id, None, None, None, None).await?;
+        messages_api::list_messages(&anyone, space_id, None, None, None, None, None).await?;
     let messages = page.items;
     assert_eq!(messages.len(), 1);
     assert_eq!(
@@ -173,15 +173,28 @@ async fn main() -> Outcome<()> {
         (message_id, 1)
     );
 
-    // Wait for the next message.
+    // Wait for an answer.
+    let reply = models::MessageCreation {
+        reply_to: Some(Some(message_id.clone())),
+        ..models::MessageCreation::new(space_id.to_owned(), "Три".to_owned())
+    };
     let after = Some(page.newer_cursor.as_str());
-    let (newer, next) = tokio::join!(
-        messages_api::list_messages(&anyone, space_id, None, None, after, Some(25)),
-        send("Три", None),
+    let (newer, answer) = tokio::join!(
+        messages_api::list_messages(&anyone, space_id, None, None, None, after, Some(25)),
+        messages_api::send_message(&reader, reply, None),
     );
     let newer = newer?.items;
     assert_eq!(newer.len(), 1);
-    assert_eq!(newer[0].message_id, next?.message_id);
+    let answer = answer?;
+    assert_eq!(newer[0].message_id, answer.message_id);
+    assert!(answer.is_reply);
+    assert_eq!(answer.reply_to.map(|original| original.message_id).as_ref(), Some(message_id));
+
+    // Edit the answer.
+    let edit = models::MessageEdit::new("Три и четыре".to_owned());
+    let edited = messages_api::edit_message(&reader, &answer.message_id, edit, None, None).await?;
+    assert_eq!((edited.text.as_str(), edited.word_count), ("Три и четыре", 3));
+    assert!(edited.edited_at.is_some_and(is_recent));
 
     // Read a profile with large numbers.
     let credentials =

@@ -169,15 +169,16 @@ async fn main() -> Outcome<()> {
 
     // Join without an invitation code, and send a message. The client requires a body.
     let space_id: types::Id = newest_first[2].parse()?;
-    let send = async |text: &str, key| -> Outcome<_> {
+    let send = async |text: &str, reply_to, key| -> Outcome<_> {
         let text = text.parse()?;
         let creation = types::MessageCreation {
             space_id: space_id.clone(),
             text,
+            reply_to,
         };
         Ok(reader.send_message(key, &creation).await)
     };
-    expect_problem(send("Привет", None).await?, 403, "not_a_participant").await?;
+    expect_problem(send("Привет", None, None).await?, 403, "not_a_participant").await?;
     let participation = reader
         .join_space(&space_id, &types::Invitation::default())
         .await?;
@@ -186,8 +187,8 @@ async fn main() -> Outcome<()> {
     assert!(is_recent(participation.joined_at), "{participation:?}");
     let text = "Привет, мир! 👋\nДва";
     let key = format!("idempotency-key-{run}").parse()?;
-    let message = send(text, Some(&key)).await??;
-    let repeated = send(text, Some(&key)).await??;
+    let message = send(text, None, Some(&key)).await??;
+    let repeated = send(text, None, Some(&key)).await??;
     assert_eq!(repeated.message_id, message.message_id);
     assert_eq!((message.text.as_str(), message.word_count), (text, 3));
     assert_eq!(message.appreciation_count, 0);
@@ -200,22 +201,36 @@ async fn main() -> Outcome<()> {
     let own = reader.appreciate_message(&message_id).await;
     expect_problem(own, 403, "own_message").await?;
     let listed = anyone
-        .list_messages(None, None, None, &space_id, None)
+        .list_messages(None, None, None, None, &space_id, None)
         .await?;
     let messages = &listed.items;
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].message_id, message.message_id);
     assert_eq!(messages[0].appreciation_count, 1);
 
-    // Wait for the next message.
+    // Wait for an answer.
     let after = listed.newer_cursor.parse()?;
-    let (newer, next) = tokio::join!(
-        anyone.list_messages(Some(&after), None, None, &space_id, Some(25)),
-        send("Три", None),
+    let original = message.message_id.parse()?;
+    let (newer, answer) = tokio::join!(
+        anyone.list_messages(Some(&after), None, None, None, &space_id, Some(25)),
+        send("Три", Some(original), None),
     );
     let newer = &newer?.items;
     assert_eq!(newer.len(), 1);
-    assert_eq!(newer[0].message_id, next??.message_id);
+    let answer = answer??;
+    assert_eq!(newer[0].message_id, answer.message_id);
+    assert!(answer.is_reply);
+    let original = answer.reply_to.as_ref().map(|each| &each.message_id);
+    assert_eq!(original, Some(&message.message_id));
+
+    // Edit the answer.
+    let edit = types::MessageEdit {
+        text: "Три и четыре".parse()?,
+    };
+    let answer_id = answer.message_id.parse()?;
+    let edited = reader.edit_message(&answer_id, None, None, &edit).await?;
+    assert_eq!((edited.text.as_str(), edited.word_count), ("Три и четыре", 3));
+    assert!(edited.edited_at.is_some_and(is_recent));
 
     // Read a profile with large numbers.
     let credentials = types::Credentials {
