@@ -34,6 +34,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   'search-kills': async () => (await import('./search-copy.ts')).searchKills,
   'list-following': async () => (await import('./list-following.ts')).listFollowing,
   following: async () => (await import('./following.ts')).following,
+  conversation: async () => (await import('./conversation.ts')).conversation,
   mail: async () => (await import('./mail.ts')).mail,
   workers: async () => (await import('./workers.ts')).workers,
   names: async () => (await import('./names.ts')).names,

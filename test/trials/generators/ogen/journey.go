@@ -166,7 +166,7 @@ func main() {
 	spaceID := api.ID(newestFirst[2])
 	sending := api.SendMessageParams{}
 	send := func(text string) (api.SendMessageRes, error) {
-		creation := api.MessageCreation{SpaceID: spaceID, Text: text}
+		creation := api.MessageCreation{SpaceID: spaceID, Text: api.MessageText(text)}
 		return reader.SendMessage(ctx, &creation, sending)
 	}
 	early := as[*api.SendMessageForbidden](send("Привет"))
