@@ -18,8 +18,9 @@ import type { Trial } from './trial.ts';
 const WRITERS = 8;
 const READERS = 20;
 
-/** The share of messages that their authors delete at once. */
+/** The shares of messages that their authors delete or edit at once. */
 const DELETED_SHARE = 0.3;
+const EDITED_SHARE = 0.2;
 
 /** The clocks of the machines differ from the real time by up to this. */
 const MAX_CLOCK_ERROR_MS = 10_000;
@@ -28,7 +29,7 @@ const MAX_CATCH_UP_MS = 120_000;
 
 export const following: Trial = {
   promise:
-    'Readers who follow a space get every message once, in the order of the list, and every deletion, while servers with different clocks are killed.',
+    'Readers who follow a space get every message once, in the order of the list, and every edit and deletion, while servers with different clocks are killed.',
   runsOnPostgresql: true,
   async run(scale) {
     const [messages, kills] = scale === 'full' ? [10_000, 20] : [400, 2];
@@ -70,11 +71,14 @@ export const following: Trial = {
 
       const stopping = new AbortController();
       const seen = Array.from({ length: READERS }, (): string[] => []);
+      const texts = seen.map(() => new Map<string, string>());
       const readers = seen.map(async (ids, i) => {
         const client = anyServer(i % 2 ? creator.token : undefined);
         const updates = followMessages({ space_id, after, client, signal: stopping.signal });
-        for await (const { items, deleted_message_ids } of updates) {
+        for await (const { items, changed_items, deleted_message_ids } of updates) {
           ids.push(...items.map((item) => item.message_id));
+          for (const { message_id, text } of [...items, ...changed_items])
+            texts[i]?.set(message_id, text);
           for (const id of deleted_message_ids)
             if (ids.includes(id)) ids.splice(ids.indexOf(id), 1);
         }
@@ -97,6 +101,11 @@ export const following: Trial = {
             continue;
           }
           acknowledged.push(data.message_id);
+          if (Math.random() < EDITED_SHARE) {
+            // Otherwise, it may be edited or not.
+            const edit = { text: `No. ${attempts}, edited` };
+            await api.editMessage({ client, path: data, body: edit }).catch(() => {});
+          }
           if (Math.random() > DELETED_SHARE) continue;
           deleted.add(data.message_id);
           // Otherwise, it may be deleted or not.
@@ -120,18 +129,24 @@ export const following: Trial = {
       for await (const page of list) listed.push(...page);
       const expected = listed.map(({ message_id }) => message_id).reverse();
       const deadline = performance.now() + MAX_CATCH_UP_MS;
-      const isBehind = (ids: readonly string[]) => ids.join() !== expected.join();
+      const listedTexts = listed.map(({ text }) => text).reverse();
+      const textsOf = (ids: readonly string[], i: number) => ids.map((id) => texts[i]?.get(id));
+      const isBehind = (ids: readonly string[], i: number) =>
+        ids.join() !== expected.join() || textsOf(ids, i).join() !== listedTexts.join();
       while (seen.some(isBehind) && performance.now() < deadline) {
         await sleep(100);
       }
       const catchUpMs = Math.round(performance.now() - writtenAt);
       stopping.abort();
       await reading;
-      for (const ids of seen) assert.deepEqual(ids, expected);
+      for (const [i, ids] of seen.entries()) {
+        assert.deepEqual(ids, expected);
+        assert.deepEqual(textsOf(ids, i), listedTexts);
+      }
       const stored = new Set(expected);
       assert(acknowledged.every((id) => stored.has(id) || deleted.has(id)));
       for (const id of acknowledged) stored.delete(id);
-      return `${kills} kills; ${WRITERS} writers sent ${acknowledged.length} messages, and ${stored.size} without a response, and deleted ${deleted.size}; each of ${READERS} readers got all of them once, the last one within ${catchUpMs} ms`;
+      return `${kills} kills; ${WRITERS} writers sent ${acknowledged.length} messages, and ${stored.size} without a response, and deleted ${deleted.size}; each of ${READERS} readers got all of them once, as they were edited last, the last one within ${catchUpMs} ms`;
     } finally {
       for (const server of servers) await server[Symbol.asyncDispose]();
       await rm(dataDir, { recursive: true });
