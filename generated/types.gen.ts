@@ -3474,6 +3474,11 @@ export type ListMessagesData = {
          */
         cursor?: string | undefined;
         /**
+         * The search text, at most 200 code points. Returns only the messages that match it.
+         *
+         */
+        q?: string | undefined;
+        /**
          * Identifier of a message in the space, or a time as in responses. Returns the messages around it, or 404 if the
          * space has no such message. Ignored together with `cursor` or `after`.
          *

@@ -202,7 +202,7 @@ final class Journey {
         expectEqual(appreciated.getAppreciationCount(), 1L);
         expectProblem(403, "own_message", () -> readerMessages.appreciateMessage(messageId));
         MessagesApi anyMessages = new MessagesApi(anyone);
-        MessagePage messagePage = anyMessages.listMessages(spaceId, null, null, null, null, null);
+        MessagePage messagePage = anyMessages.listMessages(spaceId, null, null, null, null, null, null);
         List<Message> messages = messagePage.getItems();
         expectEqual(messages.size(), 1);
         expectEqual(messages.get(0).getMessageId(), messageId);
@@ -214,7 +214,7 @@ final class Journey {
         expectEqual(answer.getIsReply(), true);
         expectEqual(answer.getReplyTo().getMessageId(), messageId);
         List<Message> newer = anyMessages
-                .listMessages(spaceId, null, null, null, messagePage.getNewerCursor(), 25)
+                .listMessages(spaceId, null, null, null, null, messagePage.getNewerCursor(), 25)
                 .getItems();
         expectEqual(newer.stream().map(Message::getMessageId).toList(), List.of(answer.getMessageId()));
 

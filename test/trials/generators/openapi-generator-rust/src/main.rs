@@ -165,7 +165,7 @@ async fn main() -> Outcome<()> {
     let own = messages_api::appreciate_message(&reader, message_id).await;
     expect_problem(own, 403, "own_message")?;
     let page =
-        messages_api::list_messages(&anyone, space_id, None, None, None, None, None).await?;
+        messages_api::list_messages(&anyone, space_id, None, None, None, None, None, None).await?;
     let messages = page.items;
     assert_eq!(messages.len(), 1);
     assert_eq!(
@@ -180,7 +180,7 @@ async fn main() -> Outcome<()> {
     };
     let after = Some(page.newer_cursor.as_str());
     let (newer, answer) = tokio::join!(
-        messages_api::list_messages(&anyone, space_id, None, None, None, after, Some(25)),
+        messages_api::list_messages(&anyone, space_id, None, None, None, None, after, Some(25)),
         messages_api::send_message(&reader, reply, None),
     );
     let newer = newer?.items;

@@ -201,7 +201,7 @@ async fn main() -> Outcome<()> {
     let own = reader.appreciate_message(&message_id).await;
     expect_problem(own, 403, "own_message").await?;
     let listed = anyone
-        .list_messages(None, None, None, None, &space_id, None)
+        .list_messages(None, None, None, None, None, &space_id, None)
         .await?;
     let messages = &listed.items;
     assert_eq!(messages.len(), 1);
@@ -212,7 +212,7 @@ async fn main() -> Outcome<()> {
     let after = listed.newer_cursor.parse()?;
     let original = message.message_id.parse()?;
     let (newer, answer) = tokio::join!(
-        anyone.list_messages(Some(&after), None, None, None, &space_id, Some(25)),
+        anyone.list_messages(Some(&after), None, None, None, None, &space_id, Some(25)),
         send("Три", Some(original), None),
     );
     let newer = &newer?.items;
