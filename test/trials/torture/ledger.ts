@@ -235,6 +235,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'idempotency_keys.created_id',
     'idempotency_keys.created_at',
   ],
+  'Read by a join, as the text of the original.': ['messages.reply_to_pk'],
   'Equal to columns of the message.': ['mentions.space_pk', 'mentions.created_at'],
   'Compared with the number of rows by assertCounted.': ['spaces.participant_count'],
   'Determines the order of the tags in the fact of the space.': ['space_tags.position'],
@@ -331,8 +332,8 @@ async function readRows(db: Database) {
       .execute(),
     messages: await db
       .selectFrom('messages')
-      .innerJoin('spaces', 'spaces.pk', 'space_pk')
-      .innerJoin('users', 'users.pk', 'author_pk')
+      .innerJoin('spaces', 'spaces.pk', 'messages.space_pk')
+      .innerJoin('users', 'users.pk', 'messages.author_pk')
       .leftJoin('messages as originals', (join) =>
         join
           .onRef('originals.pk', '=', 'messages.reply_to_pk')
