@@ -121,7 +121,7 @@ export function useParticipation(spaceId: string, options: ParticipationOptions 
   });
   const join = useMutation({
     ...joinSpaceMutation({ client }),
-    ...optimistic(() => ({ joined_at: new Date().toISOString() })),
+    ...optimistic(() => ({ joined_at: new Date().toISOString(), role: 'participant' })),
   });
   const leave = useMutation({ ...leaveSpaceMutation({ client }), ...optimistic(() => null) });
   return { join, leave };

@@ -233,6 +233,8 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   renewInvitationCode: ['getSpace'],
   joinSpace: PARTICIPANTS,
   leaveSpace: PARTICIPANTS,
+  appointModerator: ['listParticipants'],
+  dismissModerator: ['listParticipants'],
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
   markRead: PARTICIPATION,

@@ -8,6 +8,7 @@ export const COUNTED_OPERATIONS = {
   renewInvitationCode: 'change',
   joinSpace: 'change',
   markRead: 'change',
+  appointModerator: 'change',
   removeParticipant: 'change',
   sendMessage: 'message',
   editMessage: 'message',

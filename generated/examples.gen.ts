@@ -333,6 +333,20 @@ export interface OperationTypes {
     successExample: 'success';
     errorStatus: keyof types.ReportMessageErrors;
   };
+  appointModerator: {
+    method: 'PUT';
+    data: types.AppointModeratorData;
+    response: types.AppointModeratorResponse;
+    successExample: 'success';
+    errorStatus: keyof types.AppointModeratorErrors;
+  };
+  dismissModerator: {
+    method: 'DELETE';
+    data: types.DismissModeratorData;
+    response: types.DismissModeratorResponse;
+    successExample: 'success';
+    errorStatus: keyof types.DismissModeratorErrors;
+  };
   removeParticipant: {
     method: 'PUT';
     data: types.RemoveParticipantData;
@@ -1475,8 +1489,8 @@ const problem50: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
-    "detail": "Only the creator of the space can do this.",
-    "code": "not_space_creator",
+    "detail": "Only the creator and the moderators of the space can do this.",
+    "code": "not_space_moderator",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
   }
@@ -1651,6 +1665,23 @@ const problem58: ResponseExample<types.Problem> = {
 };
 
 const problem59: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "Only the creator of the space can do this.",
+    "code": "not_space_creator",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem60: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1675,7 +1706,7 @@ const problem59: ResponseExample<types.Problem> = {
   }
 };
 
-const problem60: ResponseExample<types.Problem> = {
+const problem61: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1692,7 +1723,7 @@ const problem60: ResponseExample<types.Problem> = {
   }
 };
 
-const problem61: ResponseExample<types.Problem> = {
+const problem62: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1709,7 +1740,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1726,7 +1757,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1743,7 +1774,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1768,7 +1799,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem66: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1778,14 +1809,14 @@ const problem65: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
-    "detail": "The creator of this space has removed you. You can join again only if they undo it.",
+    "detail": "You have been removed from this space. You can join again only if its creator or a moderator undoes it.",
     "code": "removed_from_space",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem67: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1810,7 +1841,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1827,7 +1858,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1844,7 +1875,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1869,7 +1900,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1886,7 +1917,7 @@ const problem70: ResponseExample<types.Problem> = {
   }
 };
 
-const problem71: ResponseExample<types.Problem> = {
+const problem72: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1911,7 +1942,7 @@ const problem71: ResponseExample<types.Problem> = {
   }
 };
 
-const problem72: ResponseExample<types.Problem> = {
+const problem73: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1928,7 +1959,7 @@ const problem72: ResponseExample<types.Problem> = {
   }
 };
 
-const problem73: ResponseExample<types.Problem> = {
+const problem74: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1945,7 +1976,7 @@ const problem73: ResponseExample<types.Problem> = {
   }
 };
 
-const problem74: ResponseExample<types.Problem> = {
+const problem75: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1962,7 +1993,7 @@ const problem74: ResponseExample<types.Problem> = {
   }
 };
 
-const problem75: ResponseExample<types.Problem> = {
+const problem76: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1972,14 +2003,14 @@ const problem75: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
-    "detail": "Only the author and the creator of the space can delete a message.",
+    "detail": "Only the author, and the creator and the moderators of the space, can delete a message.",
     "code": "not_message_author",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
   }
 };
 
-const problem76: ResponseExample<types.Problem> = {
+const problem77: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1996,7 +2027,7 @@ const problem76: ResponseExample<types.Problem> = {
   }
 };
 
-const problem77: ResponseExample<types.Problem> = {
+const problem78: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2021,7 +2052,7 @@ const problem77: ResponseExample<types.Problem> = {
   }
 };
 
-const problem78: ResponseExample<types.Problem> = {
+const problem79: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2038,7 +2069,7 @@ const problem78: ResponseExample<types.Problem> = {
   }
 };
 
-const problem79: ResponseExample<types.Problem> = {
+const problem80: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2063,7 +2094,7 @@ const problem79: ResponseExample<types.Problem> = {
   }
 };
 
-const problem80: ResponseExample<types.Problem> = {
+const problem81: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2080,7 +2111,58 @@ const problem80: ResponseExample<types.Problem> = {
   }
 };
 
-const problem81: ResponseExample<types.Problem> = {
+const problem82: ResponseExample<types.Problem> = {
+  "status": 404,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Not Found",
+    "status": 404,
+    "detail": "There is no such user, or the user does not participate in the space.",
+    "code": "participant_not_found",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem83: ResponseExample<types.Problem> = {
+  "status": 409,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Conflict",
+    "status": 409,
+    "detail": "The space has 50 moderators. Dismiss one of them first.",
+    "code": "too_many_moderators",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem84: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "Only the creator of the space can remove its moderators.",
+    "code": "not_space_creator",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem85: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2092,6 +2174,23 @@ const problem81: ResponseExample<types.Problem> = {
     "status": 404,
     "detail": "There is no such user, or the user has never joined the space.",
     "code": "participant_not_found",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem86: ResponseExample<types.Problem> = {
+  "status": 409,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Conflict",
+    "status": 409,
+    "detail": "The creator of a space cannot be removed from it.",
+    "code": "creator_cannot_leave",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
   }
@@ -2587,7 +2686,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "created_at": "2026-03-01T09:31:00.000Z",
               "invitation_code": null,
               "participation": {
-                "joined_at": "2026-03-01T09:31:00.000Z"
+                "joined_at": "2026-03-01T09:31:00.000Z",
+                "role": "creator"
               }
             }
           ],
@@ -2597,7 +2697,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "joined_at": "2026-03-01T09:31:00.000Z",
               "left_at": null,
               "removed_at": null,
-              "read_until": "2026-03-03T07:02:11.310Z"
+              "read_until": "2026-03-03T07:02:11.310Z",
+              "is_moderator": false
             }
           ],
           "messages": [
@@ -2950,7 +3051,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 }
               ],
               "participation": {
-                "joined_at": "2026-03-04T08:02:30.000Z"
+                "joined_at": "2026-03-04T08:02:30.000Z",
+                "role": "participant"
               }
             },
             {
@@ -3071,7 +3173,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-01T09:31:00.000Z",
           "invitation_code": null,
           "participation": {
-            "joined_at": "2026-03-01T09:31:00.000Z"
+            "joined_at": "2026-03-01T09:31:00.000Z",
+            "role": "creator"
           }
         }
       }
@@ -3125,10 +3228,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "created_at": "2026-03-03T22:40:00.000Z",
                 "invitation_code": null,
                 "participation": {
-                  "joined_at": "2026-03-04T08:02:30.000Z"
+                  "joined_at": "2026-03-04T08:02:30.000Z",
+                  "role": "participant"
                 }
               },
               "joined_at": "2026-03-04T08:02:30.000Z",
+              "role": "participant",
               "read_until": "2026-03-04T18:12:45.120Z",
               "last_message_at": "2026-03-04T18:12:45.120Z",
               "last_message": {
@@ -3169,10 +3274,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "created_at": "2026-03-01T09:31:00.000Z",
                 "invitation_code": null,
                 "participation": {
-                  "joined_at": "2026-03-01T09:31:00.000Z"
+                  "joined_at": "2026-03-01T09:31:00.000Z",
+                  "role": "creator"
                 }
               },
               "joined_at": "2026-03-01T09:31:00.000Z",
+              "role": "creator",
               "read_until": "2026-03-02T20:17:31.004Z",
               "last_message_at": "2026-03-02T20:19:02.517Z",
               "last_message": {
@@ -3240,10 +3347,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "created_at": "2026-02-20T17:05:12.400Z",
                 "invitation_code": null,
                 "participation": {
-                  "joined_at": "2026-03-01T09:30:40.000Z"
+                  "joined_at": "2026-03-01T09:30:40.000Z",
+                  "role": "participant"
                 }
               },
               "joined_at": "2026-03-01T09:30:40.000Z",
+              "role": "participant",
               "read_until": "2026-03-01T09:30:40.000Z",
               "last_message_at": null,
               "last_message": null,
@@ -3291,7 +3400,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "username": "noor",
                 "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
               },
-              "joined_at": "2026-03-02T19:50:11.090Z"
+              "joined_at": "2026-03-02T19:50:11.090Z",
+              "role": "participant"
             },
             {
               "user": {
@@ -3299,7 +3409,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "username": "grace",
                 "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
               },
-              "joined_at": "2026-03-01T10:02:17.640Z"
+              "joined_at": "2026-03-01T10:02:17.640Z",
+              "role": "moderator"
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
@@ -3323,7 +3434,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "username": "ada",
                 "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
               },
-              "joined_at": "2026-03-01T09:31:00.000Z"
+              "joined_at": "2026-03-01T09:31:00.000Z",
+              "role": "creator"
             }
           ],
           "next_cursor": null
@@ -3398,7 +3510,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      not_space_creator: problem50,
+      not_space_moderator: problem50,
       space_not_found: problem46,
       too_many_requests: problem3,
       headers_too_large: problem4,
@@ -3823,7 +3935,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-01T09:31:00.000Z",
           "invitation_code": null,
           "participation": {
-            "joined_at": "2026-03-01T09:31:00.000Z"
+            "joined_at": "2026-03-01T09:31:00.000Z",
+            "role": "creator"
           }
         }
       },
@@ -3852,7 +3965,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-03T22:40:00.000Z",
           "invitation_code": null,
           "participation": {
-            "joined_at": "2026-03-04T08:02:30.000Z"
+            "joined_at": "2026-03-04T08:02:30.000Z",
+            "role": "participant"
           }
         }
       },
@@ -3938,7 +4052,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-01T09:31:00.000Z",
           "invitation_code": null,
           "participation": {
-            "joined_at": "2026-03-01T09:31:00.000Z"
+            "joined_at": "2026-03-01T09:31:00.000Z",
+            "role": "creator"
           }
         }
       }
@@ -3946,13 +4061,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem58,
       unauthenticated: problem7,
-      not_space_creator: problem50,
+      not_space_creator: problem59,
       space_not_found: problem46,
       request_timeout: problem11,
-      space_cannot_become_public: problem59,
-      quota_exceeded: problem60,
+      space_cannot_become_public: problem60,
+      quota_exceeded: problem61,
       idempotency_key_in_use: problem48,
-      precondition_failed: problem61,
+      precondition_failed: problem62,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       idempotency_key_reused: problem49,
@@ -3980,7 +4095,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem50,
+      not_space_creator: problem59,
       space_not_found: problem46,
       headers_too_large: problem4,
       internal: problem5,
@@ -4022,7 +4137,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "created_at": "2026-03-01T09:31:00.000Z",
           "invitation_code": "h5Jm0b2ZyqTz8kYx4nV9Rw",
           "participation": {
-            "joined_at": "2026-03-01T09:31:00.000Z"
+            "joined_at": "2026-03-01T09:31:00.000Z",
+            "role": "creator"
           }
         }
       }
@@ -4030,9 +4146,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem50,
+      not_space_creator: problem59,
       space_not_found: problem46,
-      space_is_public: problem62,
+      space_is_public: problem63,
       idempotency_key_in_use: problem48,
       idempotency_key_reused: problem49,
       too_many_requests: problem3,
@@ -4079,10 +4195,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "created_at": "2026-03-01T09:31:00.000Z",
             "invitation_code": null,
             "participation": {
-              "joined_at": "2026-03-02T20:15:00.000Z"
+              "joined_at": "2026-03-02T20:15:00.000Z",
+              "role": "participant"
             }
           },
           "joined_at": "2026-03-02T20:15:00.000Z",
+          "role": "participant",
           "read_until": "2026-03-03T07:02:11.310Z",
           "last_message_at": "2026-03-04T18:12:45.120Z",
           "last_message": {
@@ -4103,7 +4221,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem57,
       unauthenticated: problem7,
-      participation_not_found: problem63,
+      participation_not_found: problem64,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4137,10 +4255,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "created_at": "2026-03-03T22:40:00.000Z",
             "invitation_code": null,
             "participation": {
-              "joined_at": "2026-03-04T08:02:30.000Z"
+              "joined_at": "2026-03-04T08:02:30.000Z",
+              "role": "participant"
             }
           },
           "joined_at": "2026-03-04T08:02:30.000Z",
+          "role": "participant",
           "read_until": "2026-03-04T08:02:30.000Z",
           "last_message_at": "2026-03-04T07:58:02.118Z",
           "last_message": {
@@ -4159,13 +4279,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem64,
+      invalid_request: problem65,
       unauthenticated: problem7,
-      removed_from_space: problem65,
+      removed_from_space: problem66,
       email_not_verified: problem10,
-      space_not_found: problem66,
+      space_not_found: problem67,
       request_timeout: problem11,
-      quota_exceeded: problem67,
+      quota_exceeded: problem68,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4193,7 +4313,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem57,
       unauthenticated: problem7,
       space_not_found: problem46,
-      creator_cannot_leave: problem68,
+      creator_cannot_leave: problem69,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4234,10 +4354,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "created_at": "2026-03-01T09:31:00.000Z",
             "invitation_code": null,
             "participation": {
-              "joined_at": "2026-03-02T20:15:00.000Z"
+              "joined_at": "2026-03-02T20:15:00.000Z",
+              "role": "participant"
             }
           },
           "joined_at": "2026-03-02T20:15:00.000Z",
+          "role": "participant",
           "read_until": "2026-03-02T20:17:31.004Z",
           "last_message_at": "2026-03-02T20:17:31.004Z",
           "last_message": {
@@ -4256,9 +4378,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem69,
+      invalid_request: problem70,
       unauthenticated: problem7,
-      not_a_participant: problem70,
+      not_a_participant: problem71,
       space_not_found: problem46,
       message_not_found: problem51,
       request_timeout: problem11,
@@ -4305,7 +4427,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
       message_not_found: problem51,
       too_many_requests: problem3,
@@ -4348,13 +4470,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem52,
       unauthenticated: problem7,
-      not_message_author: problem72,
-      not_a_participant: problem73,
+      not_message_author: problem73,
+      not_a_participant: problem74,
       email_not_verified: problem10,
       message_not_found: problem51,
       request_timeout: problem11,
       idempotency_key_in_use: problem48,
-      precondition_failed: problem74,
+      precondition_failed: problem75,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       idempotency_key_reused: problem49,
@@ -4380,9 +4502,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
-      not_message_author: problem75,
+      not_message_author: problem76,
       message_not_found: problem51,
       headers_too_large: problem4,
       internal: problem5,
@@ -4420,9 +4542,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
-      own_message: problem76,
+      own_message: problem77,
       email_not_verified: problem10,
       message_not_found: problem51,
       too_many_requests: problem3,
@@ -4462,7 +4584,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem71,
+      invalid_request: problem72,
       unauthenticated: problem7,
       message_not_found: problem51,
       headers_too_large: problem4,
@@ -4557,9 +4679,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem77,
+      invalid_request: problem78,
       unauthenticated: problem7,
-      user_not_found: problem78,
+      user_not_found: problem79,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4639,7 +4761,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 }
               ],
               "participation": {
-                "joined_at": "2026-03-04T08:02:30.000Z"
+                "joined_at": "2026-03-04T08:02:30.000Z",
+                "role": "participant"
               }
             }
           ],
@@ -4651,7 +4774,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      user_not_found: problem78,
+      user_not_found: problem79,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4674,12 +4797,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem79,
+      invalid_request: problem80,
       unauthenticated: problem7,
       email_not_verified: problem10,
       space_not_found: problem46,
       request_timeout: problem11,
-      too_many_reports: problem80,
+      too_many_reports: problem81,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
@@ -4704,15 +4827,74 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem79,
+      invalid_request: problem80,
       unauthenticated: problem7,
       email_not_verified: problem10,
       message_not_found: problem51,
       request_timeout: problem11,
-      too_many_reports: problem80,
+      too_many_reports: problem81,
       body_too_large: problem14,
       unsupported_media_type: problem15,
       too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  appointModerator: {
+    method: 'PUT',
+    pathname: /\/api\/moderators\/(?<space_id>[^/]+)\/(?<user_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "user": {
+            "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+            "username": "grace",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "joined_at": "2026-03-01T10:02:17.640Z",
+          "role": "moderator"
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem57,
+      unauthenticated: problem7,
+      not_space_creator: problem59,
+      participant_not_found: problem82,
+      space_not_found: problem46,
+      too_many_moderators: problem83,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  dismissModerator: {
+    method: 'DELETE',
+    pathname: /\/api\/moderators\/(?<space_id>[^/]+)\/(?<user_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "The user is no longer a moderator."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem57,
+      unauthenticated: problem7,
+      not_space_creator: problem59,
+      space_not_found: problem46,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4741,10 +4923,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem50,
-      participant_not_found: problem81,
+      not_space_creator: problem84,
+      not_space_moderator: problem50,
+      participant_not_found: problem85,
       space_not_found: problem46,
-      creator_cannot_leave: problem68,
+      creator_cannot_leave: problem86,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4769,7 +4952,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem57,
       unauthenticated: problem7,
-      not_space_creator: problem50,
+      not_space_moderator: problem50,
       space_not_found: problem46,
       headers_too_large: problem4,
       internal: problem5,

@@ -20,6 +20,7 @@ export const PROBLEM_STATUSES = {
   mail_disabled: 403,
   email_not_verified: 403,
   not_space_creator: 403,
+  not_space_moderator: 403,
   not_message_author: 403,
   not_a_participant: 403,
   removed_from_space: 403,
@@ -40,6 +41,7 @@ export const PROBLEM_STATUSES = {
   space_is_public: 409,
   space_cannot_become_public: 409,
   too_many_reports: 409,
+  too_many_moderators: 409,
   quota_exceeded: 409,
   idempotency_key_in_use: 409,
   precondition_failed: 412,
@@ -428,11 +430,30 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  appointModerator:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'participant_not_found'
+    | 'space_not_found'
+    | 'too_many_moderators'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  dismissModerator:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'not_space_creator'
+    | 'space_not_found'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   listRemovals:
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
-    | 'not_space_creator'
+    | 'not_space_moderator'
     | 'space_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -442,6 +463,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_space_creator'
+    | 'not_space_moderator'
     | 'participant_not_found'
     | 'space_not_found'
     | 'creator_cannot_leave'
@@ -452,7 +474,7 @@ export interface OperationProblemCodes {
   undoRemoval:
     | 'invalid_request'
     | 'unauthenticated'
-    | 'not_space_creator'
+    | 'not_space_moderator'
     | 'space_not_found'
     | 'headers_too_large'
     | 'internal'

@@ -3,7 +3,7 @@
 import type { ApiError } from '../client/errors.ts';
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DownloadAccountDataData, DownloadAccountDataResponses, EditMessageData, EditMessageResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppointModeratorData, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DismissModeratorData, DismissModeratorResponses, DownloadAccountDataData, DownloadAccountDataResponses, EditMessageData, EditMessageResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -575,7 +575,7 @@ export const getParticipation = <ThrowOnError extends boolean = false>(options: 
  *
  * A private space requires its `invitation_code`, which only the space's creator can read. If the code is missing
  * or wrong, returns 404, as if the space did not exist. If a code was sent, `errors` points to it, even if the
- * space does not exist. Returns 403 if the creator of the space has removed the caller.
+ * space does not exist. Returns 403 if the caller has been removed from the space.
  *
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
@@ -629,10 +629,43 @@ export const listParticipants = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
+ * Dismiss a moderator
+ *
+ * Makes a moderator a participant like others. Has no effect if the user is no moderator of the space.
+ *
+ * Returns 403 if the caller is not the creator of the space.
+ *
+ */
+export const dismissModerator = <ThrowOnError extends boolean = false>(options: Options<DismissModeratorData, ThrowOnError>): RequestResult<DismissModeratorResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<DismissModeratorResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/moderators/{space_id}/{user_id}',
+    ...options
+});
+
+/**
+ * Appoint a moderator
+ *
+ * Makes a participant a moderator of the space. Moderators can delete all messages in it, and list, remove and readmit
+ * participants, but neither the creator nor other moderators. A space can have 50 moderators. Has no effect if the
+ * user is a moderator already, or the creator.
+ *
+ * Leaving the space or being removed from it ends the appointment, also if the user joins again.
+ *
+ * Returns 403 if the caller is not the creator of the space. Returns 404 if the user does not participate in the
+ * space. Returns 409 if the space has 50 moderators. Counts against the quotas of changes.
+ *
+ */
+export const appointModerator = <ThrowOnError extends boolean = false>(options: Options<AppointModeratorData, ThrowOnError>): RequestResult<AppointModeratorResponses, ApiError, ThrowOnError> => (options.client ?? client).put<AppointModeratorResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/moderators/{space_id}/{user_id}',
+    ...options
+});
+
+/**
  * List the users removed from a space
  *
- * Returns the users whom the creator has removed from a space, most recently removed first. Returns 403
- * if the caller is not the creator of the space.
+ * Returns the users who have been removed from a space, most recently removed first. Returns 403 if the caller is
+ * neither the creator nor a moderator of the space.
  *
  */
 export const listRemovals = <ThrowOnError extends boolean = false>(options: Options<ListRemovalsData, ThrowOnError>): RequestResult<ListRemovalsResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListRemovalsResponses, ApiError, ThrowOnError>({
@@ -644,10 +677,10 @@ export const listRemovals = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Undo the removal of a participant
  *
- * Allows a removed user to join the space again. The user does not become a participant. Has no effect if
+ * Allows a removed user to join the space again. The user becomes neither a participant nor a moderator. Has no effect if
  * the user has not been removed.
  *
- * Returns 403 if the caller is not the creator of the space.
+ * Returns 403 if the caller is neither the creator nor a moderator of the space.
  *
  */
 export const undoRemoval = <ThrowOnError extends boolean = false>(options: Options<UndoRemovalData, ThrowOnError>): RequestResult<UndoRemovalResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<UndoRemovalResponses, ApiError, ThrowOnError>({
@@ -663,10 +696,11 @@ export const undoRemoval = <ThrowOnError extends boolean = false>(options: Optio
  * user has already been removed. The user can be a current or a former participant.
  *
  * A removed user immediately loses access to a private space. The user's messages stay in the space and
- * still count in the user's statistics. The creator can delete them.
+ * still count in the user's statistics. The creator and the moderators can delete them.
  *
- * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
- * space. Returns 409 if the user is the creator of the space. Counts against the quotas of changes.
+ * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator and the
+ * caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
+ * creator of the space. Counts against the quotas of changes.
  *
  */
 export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, ApiError, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, ApiError, ThrowOnError>({
@@ -780,8 +814,8 @@ export const sendMessage = <ThrowOnError extends boolean = false>(options: Optio
  * Delete a message
  *
  * Permanently deletes a message with its appreciations. Authors can delete their messages even after
- * they have left the space. The creator of a space can delete all messages in it. Returns 403 if the
- * caller is neither the author of the message nor the creator of its space.
+ * they have left the space. The creator and the moderators of a space can delete all messages in it. Returns 403 if
+ * the caller is none of them.
  *
  */
 export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>): RequestResult<DeleteMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<DeleteMessageResponses, ApiError, ThrowOnError>({

@@ -317,6 +317,10 @@ export type ParticipationSummary = {
      * When the caller last joined the space
      */
     joined_at: string;
+    /**
+     * What the caller is in the space. Treat unknown values like `participant`.
+     */
+    role: 'creator' | 'moderator' | 'participant' | (string & {});
 } | null;
 
 /**
@@ -328,6 +332,10 @@ export type Participation = {
      * When the caller last joined the space
      */
     joined_at: string;
+    /**
+     * What the caller is in the space. Treat unknown values like `participant`.
+     */
+    role: 'creator' | 'moderator' | 'participant' | (string & {});
     /**
      * `created_at` of the latest message that the caller has marked as read. Later messages of other users are
      * unread. `joined_at` if the caller has not marked any message since.
@@ -425,6 +433,10 @@ export type Participant = {
      * When the user last joined the space
      */
     joined_at: string;
+    /**
+     * What the user is in the space. Treat unknown values like `participant`.
+     */
+    role: 'creator' | 'moderator' | 'participant' | (string & {});
 };
 
 /**
@@ -442,12 +454,12 @@ export type ParticipantPage = {
 };
 
 /**
- * A user whom the creator of a space has removed from it.
+ * A user whom the creator or a moderator of a space has removed from it.
  */
 export type Removal = {
     user: UserSummary;
     /**
-     * When the creator of the space removed the user
+     * When the user was removed
      */
     removed_at: string;
 };
@@ -685,13 +697,17 @@ export type OwnParticipation = {
      */
     left_at: string | null;
     /**
-     * When the creator of the space removed the user, who cannot join again. `null` if the user can join again.
+     * When the user was removed, who cannot join again. `null` if the user can join again.
      */
     removed_at: string | null;
     /**
      * When the latest message was sent that the user has marked as read. `null` if there is none.
      */
     read_until: string | null;
+    /**
+     * Whether the user is a moderator of the space. `false` for its creator.
+     */
+    is_moderator: boolean;
 };
 
 /**
@@ -3068,7 +3084,7 @@ export type JoinSpaceErrors = {
      */
     401: Problem;
     /**
-     * The creator of the space has removed the caller, or the caller's email address is not verified.
+     * The caller has been removed from the space, or the caller's email address is not verified.
      */
     403: Problem;
     /**
@@ -3259,6 +3275,132 @@ export type ListParticipantsResponses = {
 
 export type ListParticipantsResponse = ListParticipantsResponses[keyof ListParticipantsResponses];
 
+export type DismissModeratorData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/moderators/{space_id}/{user_id}';
+};
+
+export type DismissModeratorErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type DismissModeratorError = DismissModeratorErrors[keyof DismissModeratorErrors];
+
+export type DismissModeratorResponses = {
+    /**
+     * The user is no moderator.
+     */
+    200: Confirmation;
+};
+
+export type DismissModeratorResponse = DismissModeratorResponses[keyof DismissModeratorResponses];
+
+export type AppointModeratorData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/moderators/{space_id}/{user_id}';
+};
+
+export type AppointModeratorErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is not the creator of the space.
+     */
+    403: Problem;
+    /**
+     * The caller cannot see the space, or the user does not participate in it.
+     */
+    404: Problem;
+    /**
+     * The space has 50 moderators.
+     */
+    409: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type AppointModeratorError = AppointModeratorErrors[keyof AppointModeratorErrors];
+
+export type AppointModeratorResponses = {
+    /**
+     * The user is a moderator.
+     */
+    200: Participant;
+};
+
+export type AppointModeratorResponse = AppointModeratorResponses[keyof AppointModeratorResponses];
+
 export type ListRemovalsData = {
     body?: never | undefined;
     path?: never | undefined;
@@ -3291,7 +3433,7 @@ export type ListRemovalsErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is neither the creator nor a moderator of the space.
      */
     403: Problem;
     /**
@@ -3355,7 +3497,7 @@ export type UndoRemovalErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is neither the creator nor a moderator of the space.
      */
     403: Problem;
     /**
@@ -3415,7 +3557,9 @@ export type RemoveParticipantErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is neither the creator nor a moderator of the space, or the user is a moderator and the caller is not
+     * the creator.
+     *
      */
     403: Problem;
     /**
@@ -3648,7 +3792,7 @@ export type DeleteMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is neither the author of the message nor the creator of its space.
+     * The caller is neither the author of the message nor the creator or a moderator of its space.
      */
     403: Problem;
     /**

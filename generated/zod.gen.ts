@@ -99,7 +99,8 @@ export const zUser = z.object({
  * The caller's participation in the space. `null` if the caller does not participate, and without a token.
  */
 export const zParticipationSummary = z.object({
-    joined_at: z.iso.datetime()
+    joined_at: z.iso.datetime(),
+    role: z.string()
 }).nullable();
 
 /**
@@ -167,6 +168,7 @@ export const zMessagePreview = z.object({
 export const zParticipation = z.object({
     space: zSpace,
     joined_at: z.iso.datetime(),
+    role: z.string(),
     read_until: z.iso.datetime(),
     last_message_at: z.iso.datetime().nullable(),
     last_message: zMessagePreview,
@@ -201,7 +203,8 @@ export const zParticipationPage = z.object({
  */
 export const zParticipant = z.object({
     user: zUserSummary,
-    joined_at: z.iso.datetime()
+    joined_at: z.iso.datetime(),
+    role: z.string()
 });
 
 /**
@@ -213,7 +216,7 @@ export const zParticipantPage = z.object({
 });
 
 /**
- * A user whom the creator of a space has removed from it.
+ * A user whom the creator or a moderator of a space has removed from it.
  */
 export const zRemoval = z.object({
     user: zUserSummary,
@@ -311,7 +314,8 @@ export const zOwnParticipation = z.object({
     joined_at: z.iso.datetime(),
     left_at: z.iso.datetime().nullable(),
     removed_at: z.iso.datetime().nullable(),
-    read_until: z.iso.datetime().nullable()
+    read_until: z.iso.datetime().nullable(),
+    is_moderator: z.boolean()
 });
 
 /**
@@ -1007,6 +1011,26 @@ export const zListParticipantsQuery = z.object({
  * A page of participants.
  */
 export const zListParticipantsResponse = zParticipantPage;
+
+export const zDismissModeratorPath = z.object({
+    space_id: zId,
+    user_id: zId
+});
+
+/**
+ * The user is no moderator.
+ */
+export const zDismissModeratorResponse = zConfirmation;
+
+export const zAppointModeratorPath = z.object({
+    space_id: zId,
+    user_id: zId
+});
+
+/**
+ * The user is a moderator.
+ */
+export const zAppointModeratorResponse = zParticipant;
 
 export const zListRemovalsQuery = z.object({
     space_id: zId,

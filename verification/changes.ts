@@ -43,6 +43,17 @@ const inSpace = ({ space_id }: { space_id: string }): Changes => ({ parameters: 
 const inPrivateSpace = ({ privateSpace }: World): Changes => inSpace(privateSpace);
 // Has no effect, because the user has already been removed.
 const ofRemoved = ({ removed }: World): Changes => ({ parameters: { user_id: removed.userId } });
+const ofParticipant = ({ participant }: World): Changes => ({
+  parameters: { user_id: participant.userId },
+});
+/** A moderator cannot remove moderators. */
+const ofModerator: Change = async ({ register, client, creator, space: { space_id } }) => {
+  const { token, userId: user_id } = await register();
+  await dataOf(api.joinSpace({ client: client(token), path: { space_id } }));
+  const path = { space_id, user_id };
+  await dataOf(api.appointModerator({ client: client(creator.token), path }));
+  return { token, parameters: { user_id } };
+};
 const takenUsername = ({ other: { username } }: World): Changes => ({ fields: { username } });
 const wrongPassword = (): Changes => ({ fields: { currentPassword: 'not the right one' } });
 const unknownAddress = (): Changes => ({ fields: { email: `${newUsername()}@example.com` } });
@@ -200,9 +211,17 @@ export const changes: Record<string, Change> = {
   'markRead 429': asCreator,
   'leaveSpace 200': asOther,
   'leaveSpace 409': asCreator,
+  'appointModerator 200': ofParticipant,
+  'appointModerator 403': asOther,
+  // The user is unknown, the space is not.
+  'appointModerator 404': ({ space }) => inSpace(space),
+  'appointModerator 409': asCreator,
+  'appointModerator 429': ofParticipant,
+  'dismissModerator 200': ofParticipant,
+  'dismissModerator 403': asOther,
   'listRemovals 403': asOther,
   'removeParticipant 200': ofRemoved,
-  'removeParticipant 403': asOther,
+  'removeParticipant 403': ofModerator,
   // The user is unknown, the space is not.
   'removeParticipant 404': ({ space }) => inSpace(space),
   'removeParticipant 409': asCreator,

@@ -120,6 +120,7 @@ function findObstacle(
   if (id === 'sendMessage 409' || id === 'editMessage 409') {
     return 'the check sends no requests at the same time';
   }
+  if (id === 'appointModerator 409') return 'it takes too many accounts';
   if (EXCEEDS_QUOTA.includes(id)) return 'using up this quota takes too many requests';
   if (status === '429' && isLimitShared(response)) {
     return 'reaching this limit would block other users at the same IP address';

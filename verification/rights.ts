@@ -8,6 +8,7 @@ export const CALLERS = [
   'former',
   'removed',
   'participant',
+  'moderator',
   'creator',
 ] as const;
 export type CallerName = (typeof CALLERS)[number];
@@ -19,7 +20,7 @@ export type Visibility = (typeof VISIBILITIES)[number];
 interface Rule {
   operation: OperationId;
   /** What it is called on, if that makes a difference. */
-  on?: 'message of the creator' | 'own message';
+  on?: 'former participant' | 'moderator' | 'creator' | 'message of the creator' | 'own message';
   /** The code of the error, by caller. */
   refused?: Refusals;
   /** In addition, in spaces of this visibility. */
@@ -35,7 +36,8 @@ function refuse(code: string, ...callers: CallerName[]): Refusals {
 }
 
 const OUTSIDERS = ['stranger', 'former', 'removed'] as const;
-const notCreator = refuse('not_space_creator', ...OUTSIDERS, 'participant');
+const notCreator = refuse('not_space_creator', ...OUTSIDERS, 'participant', 'moderator');
+const notModerator = refuse('not_space_moderator', ...OUTSIDERS, 'participant');
 const notParticipant = refuse('not_a_participant', ...OUTSIDERS);
 const notParticipating = refuse('participation_not_found', ...OUTSIDERS);
 const notAuthor = refuse('not_message_author', ...OUTSIDERS, 'participant');
@@ -55,14 +57,30 @@ export const rules: readonly Rule[] = [
   { operation: 'getParticipation', refused: notParticipating, private: notParticipating },
   { operation: 'markRead', refused: notParticipant },
   { operation: 'listParticipants' },
-  { operation: 'listRemovals', refused: notCreator },
-  { operation: 'removeParticipant', refused: notCreator },
-  { operation: 'undoRemoval', refused: notCreator },
+  { operation: 'appointModerator', refused: notCreator },
+  { operation: 'dismissModerator', refused: notCreator },
+  { operation: 'listRemovals', refused: notModerator },
+  { operation: 'removeParticipant', on: 'former participant', refused: notModerator },
+  {
+    operation: 'removeParticipant',
+    on: 'moderator',
+    refused: { ...notModerator, moderator: 'not_space_creator' },
+  },
+  {
+    operation: 'removeParticipant',
+    on: 'creator',
+    refused: { ...notModerator, ...refuse('creator_cannot_leave', 'moderator', 'creator') },
+  },
+  { operation: 'undoRemoval', refused: notModerator },
   { operation: 'listMessages' },
   { operation: 'sendMessage', refused: notParticipant },
   { operation: 'getMessage' },
   { operation: 'editMessage', on: 'own message', ...ofAuthor('not_a_participant') },
-  { operation: 'editMessage', on: 'message of the creator', refused: notAuthor },
+  {
+    operation: 'editMessage',
+    on: 'message of the creator',
+    refused: { ...notAuthor, moderator: 'not_message_author' },
+  },
   { operation: 'deleteMessage', on: 'own message', ...ofAuthor() },
   { operation: 'deleteMessage', on: 'message of the creator', refused: notAuthor },
   {
@@ -97,7 +115,7 @@ export function outcomeOf(
   }
   const own = rule[visibility]?.[caller];
   if (own !== undefined) return own;
-  const isOutside = caller !== 'participant' && caller !== 'creator';
+  const isOutside = caller === 'anonymous' || OUTSIDERS.some((each) => each === caller);
   if (visibility === 'private' && isOutside) {
     return operation?.path.includes('{message_id}') ? 'message_not_found' : 'space_not_found';
   }

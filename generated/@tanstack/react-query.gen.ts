@@ -6,8 +6,8 @@ import type { ApiError } from '../../client/errors.ts';
 import { createSpace, updateSpace, renewInvitationCode, sendMessage, editMessage } from '../../client/keyed-writes.ts';
 import { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';
 import { client } from '../client.gen.ts';
-import { appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listAppreciations, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
-import type { AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListAppreciationsData, ListAppreciationsResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { appointModerator, appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, dismissModerator, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listAppreciations, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
+import type { AppointModeratorData, AppointModeratorResponse, AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DismissModeratorData, DismissModeratorResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListAppreciationsData, ListAppreciationsResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -1042,7 +1042,7 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
  *
  * A private space requires its `invitation_code`, which only the space's creator can read. If the code is missing
  * or wrong, returns 404, as if the space did not exist. If a code was sent, `errors` points to it, even if the
- * space does not exist. Returns 403 if the creator of the space has removed the caller.
+ * space does not exist. Returns 403 if the caller has been removed from the space.
  *
  * The body is optional. Send `{}` if your client requires a body. `null` counts as no body.
  *
@@ -1151,13 +1151,64 @@ export const listParticipantsInfiniteOptions = (options: Options<ListParticipant
     return opts as Omit<typeof opts, 'initialData'>;
 };
 
+/**
+ * Dismiss a moderator
+ *
+ * Makes a moderator a participant like others. Has no effect if the user is no moderator of the space.
+ *
+ * Returns 403 if the caller is not the creator of the space.
+ *
+ */
+export const dismissModeratorMutation = (options?: Partial<Options<DismissModeratorData>>): UseMutationOptions<DismissModeratorResponse, ApiError, Options<DismissModeratorData>> => {
+    const mutationOptions: UseMutationOptions<DismissModeratorResponse, ApiError, Options<DismissModeratorData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await dismissModerator({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'dismissModerator' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Appoint a moderator
+ *
+ * Makes a participant a moderator of the space. Moderators can delete all messages in it, and list, remove and readmit
+ * participants, but neither the creator nor other moderators. A space can have 50 moderators. Has no effect if the
+ * user is a moderator already, or the creator.
+ *
+ * Leaving the space or being removed from it ends the appointment, also if the user joins again.
+ *
+ * Returns 403 if the caller is not the creator of the space. Returns 404 if the user does not participate in the
+ * space. Returns 409 if the space has 50 moderators. Counts against the quotas of changes.
+ *
+ */
+export const appointModeratorMutation = (options?: Partial<Options<AppointModeratorData>>): UseMutationOptions<AppointModeratorResponse, ApiError, Options<AppointModeratorData>> => {
+    const mutationOptions: UseMutationOptions<AppointModeratorResponse, ApiError, Options<AppointModeratorData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await appointModerator({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'appointModerator' }
+    };
+    return mutationOptions;
+};
+
 export const listRemovalsQueryKey = (options: Options<ListRemovalsData>) => createQueryKey('listRemovals', options);
 
 /**
  * List the users removed from a space
  *
- * Returns the users whom the creator has removed from a space, most recently removed first. Returns 403
- * if the caller is not the creator of the space.
+ * Returns the users who have been removed from a space, most recently removed first. Returns 403 if the caller is
+ * neither the creator nor a moderator of the space.
  *
  */
 export const listRemovalsOptions = (options: Options<ListRemovalsData>) => queryOptions<ListRemovalsResponse, ApiError, ListRemovalsResponse, ReturnType<typeof listRemovalsQueryKey>>({
@@ -1178,8 +1229,8 @@ export const listRemovalsInfiniteQueryKey = (options: Options<ListRemovalsData>)
 /**
  * List the users removed from a space
  *
- * Returns the users whom the creator has removed from a space, most recently removed first. Returns 403
- * if the caller is not the creator of the space.
+ * Returns the users who have been removed from a space, most recently removed first. Returns 403 if the caller is
+ * neither the creator nor a moderator of the space.
  *
  */
 export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) => {
@@ -1212,10 +1263,10 @@ export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) 
 /**
  * Undo the removal of a participant
  *
- * Allows a removed user to join the space again. The user does not become a participant. Has no effect if
+ * Allows a removed user to join the space again. The user becomes neither a participant nor a moderator. Has no effect if
  * the user has not been removed.
  *
- * Returns 403 if the caller is not the creator of the space.
+ * Returns 403 if the caller is neither the creator nor a moderator of the space.
  *
  */
 export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>): UseMutationOptions<UndoRemovalResponse, ApiError, Options<UndoRemovalData>> => {
@@ -1240,10 +1291,11 @@ export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>)
  * user has already been removed. The user can be a current or a former participant.
  *
  * A removed user immediately loses access to a private space. The user's messages stay in the space and
- * still count in the user's statistics. The creator can delete them.
+ * still count in the user's statistics. The creator and the moderators can delete them.
  *
- * Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the
- * space. Returns 409 if the user is the creator of the space. Counts against the quotas of changes.
+ * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator and the
+ * caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
+ * creator of the space. Counts against the quotas of changes.
  *
  */
 export const removeParticipantMutation = (options?: Partial<Options<RemoveParticipantData>>): UseMutationOptions<RemoveParticipantResponse, ApiError, Options<RemoveParticipantData>> => {
@@ -1473,8 +1525,8 @@ export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>)
  * Delete a message
  *
  * Permanently deletes a message with its appreciations. Authors can delete their messages even after
- * they have left the space. The creator of a space can delete all messages in it. Returns 403 if the
- * caller is neither the author of the message nor the creator of its space.
+ * they have left the space. The creator and the moderators of a space can delete all messages in it. Returns 403 if
+ * the caller is none of them.
  *
  */
 export const deleteMessageMutation = (options?: Partial<Options<DeleteMessageData>>): UseMutationOptions<DeleteMessageResponse, ApiError, Options<DeleteMessageData>> => {

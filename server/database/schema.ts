@@ -134,7 +134,7 @@ export interface Participations {
   joined_at: string;
   left_at: string | null;
   /**
-   * Set if the space's creator removed the user, who then cannot join again. `left_at` is the same time, or earlier if
+   * Set if the user was removed from the space, and then cannot join again. `left_at` is the same time, or earlier if
    * the user had already left.
    */
   removed_at: string | null;
@@ -144,6 +144,8 @@ export interface Participations {
   changed_in: number | null;
   /** The transaction that set `left_at`. Null for imported rows. */
   left_in: Generated<number | null>;
+  /** 0 or 1. 0 for the creator, and after the user has left. */
+  is_moderator: number;
 }
 
 interface Tags {

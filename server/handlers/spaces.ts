@@ -26,6 +26,7 @@ import { withAdditionalLimit } from '../http/rate-limits.ts';
 import { markRead } from '../messages/read-positions.ts';
 import type { ResourceState } from '../resources.ts';
 import { fromCursor, toCursor } from '../spaces/list-position.ts';
+import { appointModerator, dismissModerator } from '../spaces/moderators.ts';
 import {
   joinSpace,
   leaveSpace,
@@ -180,6 +181,18 @@ export function spacesHandlers(context: Context) {
         listParticipants(context, callerOf(request), space_id, pageRequest),
       );
       return reply.code(200).send(page);
+    },
+
+    appointModerator: async (request, reply) => {
+      const { space_id, user_id } = request.params;
+      const moderator = await appointModerator(context, callerOf(request), space_id, user_id);
+      return reply.code(200).send(moderator);
+    },
+
+    dismissModerator: async (request, reply) => {
+      const { space_id, user_id } = request.params;
+      await dismissModerator(engine, callerOf(request), space_id, user_id);
+      return reply.code(200).send({ message: 'The user is no longer a moderator.' });
     },
 
     listRemovals: async (request, reply) => {

@@ -16,10 +16,12 @@ export interface ParticipantRecord {
   user_id: string;
   joined_at?: string;
   left_at?: string | null;
-  /** When the creator of the space removed the user. Requires `left_at`. */
+  /** When the user was removed from the space. Requires `left_at`. */
   removed_at?: string | null;
   /** The `created_at` of the latest message that the user has marked as read. For the creator, see `SpaceRecord`. */
   read_until?: string | null;
+  /** Only with `left_at: null`. */
+  is_moderator?: boolean;
 }
 
 export const participantSchema = recordSchema('participant', ['space_id', 'user_id'], {
@@ -29,6 +31,7 @@ export const participantSchema = recordSchema('participant', ['space_id', 'user_
   left_at: { ...time, type: ['string', 'null'] },
   removed_at: { ...time, type: ['string', 'null'] },
   read_until: { ...time, type: ['string', 'null'] },
+  is_moderator: { type: 'boolean' },
 });
 
 export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
@@ -43,12 +46,14 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
       'participations.left_at',
       'participations.removed_at',
       'participations.read_until',
+      'participations.is_moderator',
     ])
     .where(isLiveSpace('participations.space_pk'))
     .orderBy('participations.space_pk')
     .orderBy('participations.user_pk')
     .stream();
-  for await (const { space_id, user_id, joined_at, left_at, removed_at, read_until } of rows) {
+  for await (const row of rows) {
+    const { space_id, user_id, joined_at, left_at, removed_at, read_until } = row;
     yield {
       type: 'participant',
       space_id: importableSpaceId(space_id),
@@ -57,6 +62,7 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
       left_at: left_at === null ? null : importableTime(left_at),
       removed_at: removed_at === null ? null : importableTime(removed_at),
       read_until: read_until === null ? null : importableTime(read_until),
+      is_moderator: row.is_moderator === 1,
     };
   }
 }
@@ -69,6 +75,7 @@ export const insertParticipations = prepareForRows(
     left_at: 'nullable text',
     removed_at: 'nullable text',
     read_until: 'nullable text',
+    is_moderator: 'bigint',
     changed_in: 'bigint',
   } satisfies Record<keyof NewRow<'participations'>, ParameterType>,
   (db, rows) =>
@@ -92,6 +99,9 @@ export async function addParticipants(
     if (record.removed_at && !record.left_at) {
       throw new BadLineError('has removed_at without left_at');
     }
+    if (record.is_moderator && record.left_at) {
+      throw new BadLineError('has is_moderator with left_at');
+    }
     if (userPk === space.creator_pk) {
       if (record.left_at) throw new BadLineError('is the space’s creator, who cannot leave');
       // `addSpaces` has already added the creator.
@@ -104,6 +114,7 @@ export async function addParticipants(
       left_at: record.left_at ? timeOrNow(record.left_at) : null,
       removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
       read_until: record.read_until ? timeOrNow(record.read_until) : null,
+      is_moderator: record.is_moderator ? 1 : 0,
       changed_in: transaction,
     };
   });

@@ -184,6 +184,7 @@ export async function addSpaces(
       left_at: null,
       removed_at: null,
       read_until: content.readUntil,
+      is_moderator: 0,
       changed_in: transaction,
     });
     tags.push({ spacePk: pk, tags: content.tags });

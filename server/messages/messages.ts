@@ -27,7 +27,7 @@ import {
   type Role,
   requireDeletable,
   requireRight,
-  roleOfParticipant,
+  roleIfParticipant,
 } from '../spaces/rights.ts';
 import { findSpace } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
@@ -278,7 +278,7 @@ export async function findMessage(
       'spaces.space_id as spaceId',
       'messages.author_pk as authorPk',
     ])
-    .select(roleOfParticipant.as('role'))
+    .select(roleIfParticipant.as('role'))
     .where('message_id', '=', messageId)
     .where(isLiveMessage)
     .where((where) =>

@@ -94,11 +94,15 @@ async function listAllParticipations(
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at', 'removed_at', 'read_until'])
+    .select('is_moderator')
     .select(isLiveSpace('space_pk').as('is_live'))
     .where('user_pk', '=', userPk);
   const { items, next } = await readPage(query, ['joined_at', 'space_pk'], 'asc', request);
   return {
-    items: liveItems(items).map(({ space_pk: _, ...participation }) => participation),
+    items: liveItems(items).map(({ space_pk: _, is_moderator, ...participation }) => ({
+      ...participation,
+      is_moderator: is_moderator === 1,
+    })),
     next,
   };
 }

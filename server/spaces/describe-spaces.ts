@@ -7,7 +7,7 @@ import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { ResourceState } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { callerPk, hasRight, isVisible, roleOfParticipant } from './rights.ts';
+import { callerPk, hasRight, isVisible, roleIfParticipant } from './rights.ts';
 import { type FoundSpace, spaceNotFound } from './space-access.ts';
 
 /**
@@ -41,7 +41,10 @@ export async function describeSpaces(
       tags: [],
       created_at: row.created_at,
       invitation_code: hasRight(row, 'manageSpace') ? row.invitation_code : null,
-      participation: row.joined_at === null ? null : { joined_at: row.joined_at },
+      participation:
+        row.joined_at === null || row.role === null
+          ? null
+          : { joined_at: row.joined_at, role: row.role },
     };
     const { tag_id, tag_name } = row;
     if (tag_id !== null && tag_name !== null) space.tags.push({ tag_id, tag_name });
@@ -80,7 +83,7 @@ const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (d
       'space_tags.tag_name',
       'participations.joined_at',
     ])
-    .select(roleOfParticipant.as('role'))
+    .select(roleIfParticipant.as('role'))
     .where('spaces.pk', 'in', columnOf(rows, 'spacePk'))
     .where(isLiveSpace('spaces.pk'))
     .where(isVisible(callerPk, sql.ref('spaces.pk')));

@@ -3,6 +3,7 @@ import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { ResultPlace } from '../search/results.ts';
+import { roleOfParticipant } from './rights.ts';
 
 /**
  * Adds the caller's participation in each space to search results, which are the same for all callers.
@@ -40,7 +41,7 @@ export async function readParticipations(
     db,
     spaceIds.map((spaceId) => ({ spaceId, userPk: caller.userPk })),
   );
-  return new Map(rows.map(({ space_id, joined_at }) => [space_id, { joined_at }]));
+  return new Map(rows.map(({ space_id, ...participation }) => [space_id, participation]));
 }
 
 const selectParticipations = prepareForSet({ spaceId: 'text', userPk: 'bigint' }, (db, rows) => {
@@ -50,6 +51,7 @@ const selectParticipations = prepareForSet({ spaceId: 'text', userPk: 'bigint' }
     .selectFrom('spaces')
     .innerJoin('participations', 'participations.space_pk', 'spaces.pk')
     .select(['space_id', 'joined_at'])
+    .select(roleOfParticipant.as('role'))
     .where('space_id', 'in', columnOf(rows, 'spaceId'))
     .where('user_pk', '=', userPk)
     .where('left_at', 'is', null);

@@ -17,7 +17,7 @@ import { summarizeUser } from '../users/user-summary.ts';
 import { countUnread, listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces, stateOf } from './describe-spaces.ts';
 import { type ListPosition, positionAt } from './list-position.ts';
-import { isVisibleTo, requireLeavable } from './rights.ts';
+import { isVisibleTo, requireLeavable, roleOfParticipant } from './rights.ts';
 import { findAnySpace, findSpace, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
 import { listSubject, spaceSubject } from './subjects.ts';
@@ -58,6 +58,7 @@ export async function joinSpace(
           left_at: null,
           removed_at: null,
           read_until: null,
+          is_moderator: 0,
           changed_in,
         } satisfies NewRow<'participations'>)
         .onConflict((conflict) =>
@@ -96,7 +97,7 @@ async function assertNotRemoved(trx: Database, spacePk: number, userPk: number):
   if (!removal) return;
   throw new DomainError(
     'removed_from_space',
-    'The creator of this space has removed you. You can join again only if they undo it.',
+    'You have been removed from this space. You can join again only if its creator or a moderator undoes it.',
   );
 }
 
@@ -114,7 +115,7 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
     const changed_in = await engine.transactionNumber(trx);
     await trx
       .updateTable('participations')
-      .set({ left_at: new Date().toISOString(), left_in: changed_in })
+      .set({ left_at: new Date().toISOString(), left_in: changed_in, is_moderator: 0 })
       .where('space_pk', '=', space.pk)
       .where('user_pk', '=', caller.userPk)
       .execute();
@@ -198,7 +199,7 @@ export async function describeParticipations(
   return spacePks.flatMap((spacePk) => {
     const [space, activity] = [spaces.get(spacePk), activities.get(spacePk)];
     if (!space?.participation || !activity) return [];
-    return [{ space, joined_at: space.participation.joined_at, ...activity }];
+    return [{ space, ...space.participation, ...activity }];
   });
 }
 
@@ -271,15 +272,20 @@ export async function listParticipants(
   const space = await findSpace(engine.db, caller, spaceId);
   const query = engine.db
     .selectFrom('participations')
+    .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .innerJoin('users', 'users.pk', 'participations.user_pk')
     .select(['user_pk', 'joined_at', 'user_id', 'username', 'avatar'])
+    .select(roleOfParticipant.as('role'))
     .where('space_pk', '=', space.pk)
     .where('left_at', 'is', null)
     .where(isVisibleTo(caller, space.pk));
   const page = await readPage(query, ['joined_at', 'user_pk'], 'desc', request);
-  const items = page.items.map((row) => ({
-    user: summarizeUser(avatars, row),
-    joined_at: row.joined_at,
-  }));
-  return { items, next: page.next };
+  return { items: page.items.map((row) => describeParticipant(avatars, row)), next: page.next };
+}
+
+export function describeParticipant(
+  avatars: AvatarUrls,
+  row: Parameters<typeof summarizeUser>[1] & Pick<Participant, 'joined_at' | 'role'>,
+): Participant {
+  return { user: summarizeUser(avatars, row), joined_at: row.joined_at, role: row.role };
 }

@@ -9,14 +9,14 @@ import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { countParticipant } from './participations.ts';
-import { isVisibleTo, requireLeavable, roleOfParticipant } from './rights.ts';
+import { isVisibleTo, requireRemovable, roleOfParticipant } from './rights.ts';
 import { findSpaceFor } from './space-access.ts';
 
 /**
- * Ends a user's participation in a space that the caller created, and prevents the user from joining again. Does
+ * Ends a user's participation in a space that the caller moderates, and prevents the user from joining again. Does
  * nothing if the user has already been removed.
- * @throws DomainError `space_not_found`, `not_space_creator`, `participant_not_found`, `creator_cannot_leave`,
- *   `too_many_requests`
+ * @throws DomainError `space_not_found`, `not_space_moderator`, `participant_not_found`, `creator_cannot_leave`,
+ *   `not_space_creator`, `too_many_requests`
  */
 export async function removeParticipant(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
@@ -27,7 +27,7 @@ export async function removeParticipant(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countOperation(trx, quotas, caller.userPk, 'removeParticipant');
-    const space = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
+    const space = await findSpaceFor(trx, caller, spaceId, 'moderate');
     const participation = await trx
       .selectFrom('participations')
       .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
@@ -43,7 +43,7 @@ export async function removeParticipant(
         'There is no such user, or the user has never joined the space.',
       );
     }
-    requireLeavable(participation);
+    requireRemovable(participation, space);
     const user = summarizeUser(avatars, participation);
     if (participation.removed_at !== null) return { user, removed_at: participation.removed_at };
     const removed_at = new Date().toISOString();
@@ -57,15 +57,17 @@ export async function removeParticipant(
       return { user, removed_at };
     }
     const changed_in = await engine.transactionNumber(trx);
-    await update.set({ left_at: removed_at, left_in: changed_in, removed_at }).execute();
+    await update
+      .set({ left_at: removed_at, left_in: changed_in, removed_at, is_moderator: 0 })
+      .execute();
     await countParticipant(engine, trx, { spacePk: space.pk, userPk, delta: -1, changed_in });
     return { user, removed_at };
   });
 }
 
 /**
- * Allows a removed user to join a space that the caller created. Does nothing if the user has not been removed.
- * @throws DomainError `space_not_found`, `not_space_creator`
+ * Allows a removed user to join a space that the caller moderates. Does nothing if the user has not been removed.
+ * @throws DomainError `space_not_found`, `not_space_moderator`
  */
 export async function undoRemoval(
   engine: Engine,
@@ -75,7 +77,7 @@ export async function undoRemoval(
 ): Promise<void> {
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    const { pk } = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
+    const { pk } = await findSpaceFor(trx, caller, spaceId, 'moderate');
     await trx
       .updateTable('participations')
       .set({ removed_at: null })
@@ -90,8 +92,8 @@ export async function undoRemoval(
 }
 
 /**
- * Returns a page of the users removed from a space that the caller created, the most recently removed first.
- * @throws DomainError `space_not_found`, `not_space_creator`
+ * Returns a page of the users removed from a space that the caller moderates, the most recently removed first.
+ * @throws DomainError `space_not_found`, `not_space_moderator`
  */
 export async function listRemovals(
   { engine, avatars }: AvatarResources,
@@ -99,7 +101,7 @@ export async function listRemovals(
   spaceId: string,
   request: PageRequest,
 ): Promise<Page<Removal>> {
-  const { pk } = await findSpaceFor(engine.db, caller, spaceId, 'manageSpace');
+  const { pk } = await findSpaceFor(engine.db, caller, spaceId, 'moderate');
   const query = engine.db
     .selectFrom('participations')
     .innerJoin('users', 'users.pk', 'participations.user_pk')

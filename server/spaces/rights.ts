@@ -6,12 +6,18 @@ import { DomainError } from '../errors.ts';
 // the resulting table.
 
 /** What a current participant is in a space. */
-export type Role = 'creator' | 'participant';
+export type Role = 'creator' | 'moderator' | 'participant';
 
-/** SQL for the role of the user of a row of `participations` in the space of a row of `spaces`. Null without a row. */
-export const roleOfParticipant = sql<Role | null>`CASE
+/** SQL for the role of the user of a row of `participations` in the space of a row of `spaces`. */
+export const roleOfParticipant = sql<Role>`CASE
   WHEN participations.user_pk = spaces.creator_pk THEN 'creator'
-  WHEN participations.user_pk IS NOT NULL THEN 'participant'
+  WHEN participations.is_moderator = 1 THEN 'moderator'
+  ELSE 'participant'
+END`;
+
+/** Like `roleOfParticipant`, for a left-joined row. Null if there is none. */
+export const roleIfParticipant = sql<Role | null>`CASE
+  WHEN participations.user_pk IS NOT NULL THEN ${roleOfParticipant}
 END`;
 
 /** Rights in a space that a caller may see: the roles that have each of them, and the error for everyone else. */
@@ -21,25 +27,36 @@ const rights = {
     code: 'not_space_creator',
     detail: 'Only the creator of the space can do this.',
   },
+  moderate: {
+    roles: ['creator', 'moderator'],
+    code: 'not_space_moderator',
+    detail: 'Only the creator and the moderators of the space can do this.',
+  },
+  removeModerators: {
+    roles: ['creator'],
+    code: 'not_space_creator',
+    detail: 'Only the creator of the space can remove its moderators.',
+  },
   sendMessages: {
-    roles: ['creator', 'participant'],
+    roles: ['creator', 'moderator', 'participant'],
     code: 'not_a_participant',
     detail: 'Only participants can send messages. Join the space first.',
   },
   editOwnMessages: {
-    roles: ['creator', 'participant'],
+    roles: ['creator', 'moderator', 'participant'],
     code: 'not_a_participant',
     detail: 'Only participants can edit their messages.',
   },
   markRead: {
-    roles: ['creator', 'participant'],
+    roles: ['creator', 'moderator', 'participant'],
     code: 'not_a_participant',
     detail: 'Only participants can mark messages as read. Join the space first.',
   },
   deleteMessagesOfOthers: {
-    roles: ['creator'],
+    roles: ['creator', 'moderator'],
     code: 'not_message_author',
-    detail: 'Only the author and the creator of the space can delete a message.',
+    detail:
+      'Only the author, and the creator and the moderators of the space, can delete a message.',
   },
 } as const satisfies Record<
   string,
@@ -54,23 +71,37 @@ export function hasRight({ role }: { role: Role | null }, right: Right): boolean
   return roles.includes(role);
 }
 
-/** @throws DomainError `not_space_creator`, `not_a_participant`, `not_message_author` */
+/** @throws DomainError `not_space_creator`, `not_space_moderator`, `not_a_participant`, `not_message_author` */
 export function requireRight(member: { role: Role | null }, right: Right): void {
   if (hasRight(member, right)) return;
   const { code, detail } = rights[right];
   throw new DomainError(code, detail);
 }
 
-/**
- * Creators can neither leave nor be removed, because their spaces are theirs.
- * @throws DomainError `creator_cannot_leave`
- */
+/** @throws DomainError `creator_cannot_leave` */
 export function requireLeavable({ role }: { role: Role | null }): void {
   if (role !== 'creator') return;
   throw new DomainError(
     'creator_cannot_leave',
     'You created this space, so you cannot leave it. You can delete it.',
   );
+}
+
+/**
+ * Asserts that someone who may moderate a space may remove a user from it.
+ * @throws DomainError `creator_cannot_leave`, `not_space_creator`
+ */
+export function requireRemovable(
+  user: { role: Role | null },
+  moderator: { role: Role | null },
+): void {
+  if (user.role === 'creator') {
+    throw new DomainError(
+      'creator_cannot_leave',
+      'The creator of a space cannot be removed from it.',
+    );
+  }
+  if (user.role === 'moderator') requireRight(moderator, 'removeModerators');
 }
 
 /** A message, and the role of the caller in its space. */

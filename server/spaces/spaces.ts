@@ -74,6 +74,7 @@ export async function createSpace(
         left_at: null,
         removed_at: null,
         read_until: null,
+        is_moderator: 0,
         changed_in,
       } satisfies NewRow<'participations'>)
       .execute();
@@ -97,7 +98,7 @@ export async function createSpace(
         ...space,
         creator: summarizeUser(avatars, creator),
         tags: spaceTags,
-        participation: { joined_at: space.created_at },
+        participation: { joined_at: space.created_at, role: 'creator' },
       },
     };
   });

@@ -120,22 +120,23 @@ describe('downloadAccountData', () => {
     });
     const time = expect.any(String);
     const [created_at, joined_at] = [time, time];
+    const participation = {
+      joined_at,
+      left_at: null,
+      removed_at: null,
+      read_until: null,
+      is_moderator: false,
+    };
     expect(data).toEqual({
       account: profile,
       sessions,
       spaces: [await getSpace(ada, own), await getSpace(ada, hidden)],
       participations: [
-        { space_id: own.space_id, joined_at, left_at: null, removed_at: null, read_until: null },
-        { space_id: hidden.space_id, joined_at, left_at: null, removed_at: null, read_until: null },
-        {
-          space_id: joined.space_id,
-          joined_at,
-          left_at: null,
-          removed_at: null,
-          read_until: ofBob.created_at,
-        },
-        { space_id: left.space_id, joined_at, left_at: time, removed_at: null, read_until: null },
-        { space_id: barred.space_id, joined_at, left_at: time, removed_at: time, read_until: null },
+        { ...participation, space_id: own.space_id },
+        { ...participation, space_id: hidden.space_id },
+        { ...participation, space_id: joined.space_id, read_until: ofBob.created_at },
+        { ...participation, space_id: left.space_id, left_at: time },
+        { ...participation, space_id: barred.space_id, left_at: time, removed_at: time },
       ],
       messages: [ownMessage(first, 1), ownMessage(second, 0)],
       appreciations: [{ message_id: ofBob.message_id, created_at }],

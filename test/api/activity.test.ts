@@ -67,6 +67,7 @@ describe('a participation', () => {
   test('has no last message in a space without messages', async () => {
     expect(await participationOf(ben, await importSpace())).toMatchObject({
       joined_at: at('00:00'),
+      role: 'participant',
       read_until: at('00:00'),
       last_message_at: null,
       last_message: null,

@@ -97,9 +97,13 @@ describe('listParticipants', () => {
     const profile_picture = await uploadAvatar(carl);
     const { data } = await listParticipants(ann, space);
     expect(data?.items).toEqual([
-      { user: { ...summaryOf(carl), profile_picture }, joined_at: participation?.joined_at },
-      { user: summaryOf(ben), joined_at: expect.any(String) },
-      { user: summaryOf(ann), joined_at: space.created_at },
+      {
+        user: { ...summaryOf(carl), profile_picture },
+        joined_at: participation?.joined_at,
+        role: 'participant',
+      },
+      { user: summaryOf(ben), joined_at: expect.any(String), role: 'participant' },
+      { user: summaryOf(ann), joined_at: space.created_at, role: 'creator' },
     ]);
     await leaveSpace(ben, space);
     expect((await listParticipants(carl, space)).data?.items).toEqual([
@@ -131,7 +135,7 @@ describe('removeParticipant', () => {
     const { data: removal } = await remove(ann, ben, space);
     expect(removal).toEqual({ user: summaryOf(ben), removed_at: expect.any(String) });
     expect((await listParticipants(ann, space)).data?.items).toEqual([
-      { user: summaryOf(ann), joined_at: space.created_at },
+      { user: summaryOf(ann), joined_at: space.created_at, role: 'creator' },
     ]);
     expect((await getSpace(ann, space)).data?.participant_count).toBe(1);
     expect((await listRemovals(ann, space)).data?.items).toEqual([removal]);

@@ -36,8 +36,9 @@ describe('joinSpace', () => {
     const first = await api.joinSpace({ client: carl.client, path: space, throwOnError: true });
     const { joined_at } = first.data;
     expect(first.data).toEqual({
-      space: { ...space, participant_count: 2, participation: { joined_at } },
+      space: { ...space, participant_count: 2, participation: { joined_at, role: 'participant' } },
       joined_at,
+      role: 'participant',
       read_until: joined_at,
       last_message_at: null,
       last_message: null,

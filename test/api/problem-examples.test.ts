@@ -134,6 +134,9 @@ const sendTwice = (send: (headers: Record<string, string>) => Promise<Response>)
   return firstOfTwo(app.context.engine, () => send(headers));
 };
 
+const appoint = ({ userId }: Pick<TestUser, 'userId'>, space_id = space.space_id) =>
+  app.fetch(`/api/moderators/${space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
+
 const removeFromSpace = ({ userId }: TestUser): Promise<Response> =>
   app.fetch(`/api/removals/${space.space_id}/${userId}`, { method: 'PUT', headers: ada.headers });
 
@@ -440,6 +443,42 @@ const requests: Record<string, () => Promise<Response>> = {
   'removeParticipant 404 space_not_found': () =>
     app.fetch(`/api/removals/unknown/${bob.userId}`, { method: 'PUT', headers: ada.headers }),
   'removeParticipant 409': async () => removeFromSpace(ada),
+  'removeParticipant 403 not_space_moderator': () =>
+    app.fetch(`/api/removals/${space.space_id}/${ada.userId}`, {
+      method: 'PUT',
+      headers: bob.headers,
+    }),
+  'removeParticipant 403 not_space_creator': async () => {
+    const [moderator, other] = [await app.register(), await app.register()];
+    for (const user of [moderator, other]) {
+      await joinSpace(user, space);
+      await appoint(user);
+    }
+    return app.fetch(`/api/removals/${space.space_id}/${other.userId}`, {
+      method: 'PUT',
+      headers: moderator.headers,
+    });
+  },
+  NotSpaceModerator: () =>
+    app.fetch(`/api/removals?space_id=${space.space_id}`, { headers: bob.headers }),
+  'ParticipantNotFound participant_not_found': () => appoint(bob),
+  'ParticipantNotFound space_not_found': () => appoint(bob, 'unknown'),
+  'appointModerator 409': async () => {
+    const users = Array.from({ length: 51 }, (_, i) => ({
+      type: 'user',
+      user_id: `moderator-${i}`,
+      username: `moderator ${i}`,
+      email: `moderator-${i}@example.org`,
+    }));
+    const participants = users.map(({ user_id }, i) => ({
+      type: 'participant',
+      space_id: privateSpace.space_id,
+      user_id,
+      is_moderator: i < 50,
+    }));
+    await importRecords(app.context.engine, toLines([...users, ...participants]));
+    return appoint({ userId: 'moderator-50' }, privateSpace.space_id);
+  },
   'markRead 400': () => markRead(space.space_id, undefined),
   'markRead 403': () => markRead(space.space_id, 'unknown', bob),
   'markRead 404 space_not_found': () => markRead('unknown', 'unknown'),

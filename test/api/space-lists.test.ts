@@ -94,7 +94,8 @@ describe('listSpaces', () => {
         expect(await found(ben.client)).toEqual(
           anonymous.map((space) => ({
             ...space,
-            participation: space.space_id === joined.space_id ? { joined_at } : null,
+            participation:
+              space.space_id === joined.space_id ? { joined_at, role: 'participant' } : null,
           })),
         );
       }

@@ -69,7 +69,7 @@ describe('createSpace', () => {
       ],
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       invitation_code: null,
-      participation: { joined_at: space.created_at },
+      participation: { joined_at: space.created_at, role: 'creator' },
     });
     expect(await getSpace(ann, space)).toEqual(space);
     expect((await listParticipations(ann))[0]).toMatchObject({

@@ -159,18 +159,22 @@ describe('A suspended account', () => {
     return (await app.fetch(url, { ...init, headers })).status;
   };
 
-  // These also find suspended users, as the next test shows.
-  const removals = ['removeParticipant', 'undoRemoval'];
-  test.each(operationsWith('user_id').filter(({ operationId }) => !removals.includes(operationId)))(
-    'does not exist for $operationId',
-    async (operation) => {
-      await suspend(mallory.userId);
-      // With both ids, an unknown space would be the reason for the 404.
-      const values = { space_id: foreignSpace.space_id, user_id: mallory.userId };
-      expect(await statusOf(operation, values)).toBe(404);
-      await restore(mallory.userId);
-    },
-  );
+  // These also find suspended users, who stay participants, as the next test shows.
+  const onParticipants = [
+    'appointModerator',
+    'dismissModerator',
+    'removeParticipant',
+    'undoRemoval',
+  ];
+  test.each(
+    operationsWith('user_id').filter(({ operationId }) => !onParticipants.includes(operationId)),
+  )('does not exist for $operationId', async (operation) => {
+    await suspend(mallory.userId);
+    // With both ids, an unknown space would be the reason for the 404.
+    const values = { space_id: foreignSpace.space_id, user_id: mallory.userId };
+    expect(await statusOf(operation, values)).toBe(404);
+    await restore(mallory.userId);
+  });
 
   test('stays a participant of spaces, whose creators can remove it and undo the removal', async () => {
     const user = await app.register();

@@ -59,7 +59,7 @@ describe('listUserSpaces', () => {
     const { data } = await api.listUserSpaces({ client: ben.client, path, throwOnError: true });
     expect(data).toEqual({ items: all.data.items, next_cursor: null });
     expect(data.items).toMatchObject([
-      { space_id, participant_count: 2, participation: { joined_at } },
+      { space_id, participant_count: 2, participation: { joined_at, role: 'participant' } },
     ]);
   });
 });

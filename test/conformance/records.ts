@@ -28,7 +28,9 @@ export function recordsToList(now: Date): DataRecord[] {
       const left_at = random(4) === 0 ? time() : null;
       const removed_at = left_at !== null && random(2) === 0 ? left_at : null;
       const joined_at = time();
-      records.push({ type: 'participant', space_id, user_id, joined_at, left_at, removed_at });
+      const is_moderator = left_at === null && random(8) === 0;
+      const times = { joined_at, left_at, removed_at };
+      records.push({ type: 'participant', space_id, user_id, ...times, is_moderator });
     }
     const people = [creator_id, ...others];
     const messages = random(60);

@@ -337,6 +337,7 @@ const participants = fc.record({
   left_at: maybe(fc.constant(created_at)),
   removed_at: maybe(fc.constant(created_at)),
   read_until: maybe(fc.constant(created_at)),
+  is_moderator: maybe(fc.boolean()),
 });
 const messages = fc.record({
   type: fc.constant('message'),

@@ -124,6 +124,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
           ...joined,
           left_at: '2026-01-01T00:00:00Z',
           removed_at: '2026-01-02T00:00:00Z',
+          is_moderator: false,
         }),
         complete(hello),
         complete(liked),

@@ -119,6 +119,7 @@ const record = fc.oneof(
     left_at: fc.option(time),
     removed_at: fc.option(time, { freq: 2 }),
     read_until: fc.option(time),
+    is_moderator: optional(fc.boolean()),
   }),
   fc.record({
     type: fc.constant('message'),

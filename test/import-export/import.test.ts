@@ -190,7 +190,11 @@ describe('importRecords', () => {
     expect(lines.map((line) => JSON.parse(line))).toContainEqual(
       expect.objectContaining({ user_id: 'ada', read_until: space.creator_read_until }),
     );
-    expect(lines.map((line) => JSON.parse(line))).toContainEqual({ ...joined, ...times });
+    expect(lines.map((line) => JSON.parse(line))).toContainEqual({
+      ...joined,
+      ...times,
+      is_moderator: false,
+    });
     await using second = await databases.open();
     await importRecords(second, toLines(lines));
     expect(await exportLines(second)).toEqual(lines);
@@ -335,6 +339,11 @@ describe('importRecords', () => {
       'a removed participant who has not left',
       { ...joined, removed_at: '2026-01-01T00:00:00Z' },
       /removed_at without left_at/,
+    ],
+    [
+      'a moderator who has left',
+      { ...joined, is_moderator: true, left_at: '2026-01-01T00:00:00Z' },
+      /is_moderator with left_at/,
     ],
     [
       'an unknown author',

@@ -21,6 +21,8 @@ const SHARES = {
   createSpace: 4,
   join: 16,
   leave: 6,
+  appoint: 4,
+  dismiss: 2,
   remove: 3,
   undoRemoval: 3,
   send: 30,
@@ -139,6 +141,16 @@ class Walk {
     join: () => this.#inSpace((user, space) => this.#join(user, space)),
     leave: () =>
       this.#inSpace(({ client }, { space_id }) => api.leaveSpace({ client, path: { space_id } })),
+    appoint: () =>
+      this.#inSpace(({ client }, { space_id }) => {
+        const path = { space_id, user_id: draw(this.#users).userId };
+        return api.appointModerator({ client, path });
+      }),
+    dismiss: () =>
+      this.#inSpace(({ client }, { space_id }) => {
+        const path = { space_id, user_id: draw(this.#users).userId };
+        return api.dismissModerator({ client, path });
+      }),
     remove: () =>
       this.#inSpace(({ client }, { space_id }) => {
         const path = { space_id, user_id: draw(this.#users).userId };

@@ -1248,15 +1248,22 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await message.getByRole('link', { name: 'Link to message' }).click();
     await expect.poll(() => focusedText(other)).toMatch(/Good evening/);
 
-    // Removed while reading.
+    // A moderator deletes messages of others.
     await page.reload();
+    await confirm(page.getByRole('button', { name: 'Make moderator: guest' }), 'Make moderator');
+    await appears(page.getByText('guest is a moderator.'));
+    await appears(other.getByRole('button', { name: 'Delete message “Good evening”' }));
+    await page.getByRole('button', { name: 'Dismiss guest as a moderator' }).click();
+    await appears(page.getByText('guest is no longer a moderator.'));
+
+    // Removed while reading.
     await confirm(page.getByRole('button', { name: 'Remove guest' }), 'Remove');
     await appears(other.getByText('You can no longer read this space.'));
     await expectAccessible(other, 'a space without access');
     await other.goto('about:blank');
     await other.goto(invitation);
     await other.getByRole('button', { name: 'Join space' }).click();
-    await appears(other.getByRole('alert').getByText('removed you'));
+    await appears(other.getByRole('alert').getByText('You have been removed'));
     await page.getByRole('button', { name: 'Undo the removal of guest' }).click();
     await appears(page.getByText('guest can join again.'));
     await other.getByRole('button', { name: 'Join space' }).click();

@@ -21,13 +21,17 @@ interface Scene {
   space: Space;
   callers: Record<CallerName, Caller>;
   messages: Partial<Record<CallerName, Message>>;
-  ids: Record<'former' | 'removed', string>;
+  ids: Record<'former' | 'removed' | 'participant' | 'moderator' | 'creator', string>;
 }
 
 /** What operations need besides the ids of the space and the message. */
-const otherInputs: Partial<Record<OperationId, (scene: Scene) => Inputs>> = {
+const otherInputs: Partial<Record<OperationId, (scene: Scene, on: Rule['on']) => Inputs>> = {
   updateSpace: () => ({ title: 'Changed' }),
-  removeParticipant: ({ ids }) => ({ user_id: ids.former }),
+  appointModerator: ({ ids }) => ({ user_id: ids.participant }),
+  dismissModerator: ({ ids }) => ({ user_id: ids.moderator }),
+  removeParticipant: ({ ids }, on) => ({
+    user_id: on === 'moderator' || on === 'creator' ? ids[on] : ids.former,
+  }),
   undoRemoval: ({ ids }) => ({ user_id: ids.removed }),
   markRead: ({ messages }) => ({ message_id: messages.creator?.message_id }),
   sendMessage: ({ space }) => ({ space_id: space.space_id, text: 'Hello' }),
@@ -47,7 +51,8 @@ export const restrictedOperations = operations
 
 /** Creates a space, and callers with every relation to it. */
 async function openScene(visibility: Visibility, { users, anonymous }: Stage): Promise<Scene> {
-  const [creator, participant, removed, former, stranger] = (await users(5)) as [
+  const [creator, moderator, participant, removed, former, stranger] = (await users(6)) as [
+    User,
     User,
     User,
     User,
@@ -56,17 +61,24 @@ async function openScene(visibility: Visibility, { users, anonymous }: Stage): P
   ];
   const space = await createSpace(creator, { visibility });
   const { space_id } = space;
-  await join(space, participant, removed, former);
+  await join(space, moderator, participant, removed, former);
+  await creator.call('appointModerator', { space_id, user_id: moderator.id });
   const messages: Scene['messages'] = {};
-  const authors = Object.entries({ creator, participant, removed, former });
+  const authors = Object.entries({ creator, moderator, participant, removed, former });
   for (const [name, user] of authors) messages[name as CallerName] = await send(user, space);
   await former.call('leaveSpace', { space_id });
   await creator.call('removeParticipant', { space_id, user_id: removed.id });
   return {
     space,
     messages,
-    callers: { anonymous, stranger, former, removed, participant, creator },
-    ids: { former: former.id, removed: removed.id },
+    callers: { anonymous, stranger, former, removed, participant, moderator, creator },
+    ids: {
+      former: former.id,
+      removed: removed.id,
+      participant: participant.id,
+      moderator: moderator.id,
+      creator: creator.id,
+    },
   };
 }
 
@@ -78,7 +90,7 @@ function inputsFor({ operation: operationId, on }: Rule, name: CallerName, scene
   return {
     space_id: names.includes('space_id') ? scene.space.space_id : undefined,
     message_id: names.includes('message_id') ? message?.message_id : undefined,
-    ...otherInputs[operationId]?.(scene),
+    ...otherInputs[operationId]?.(scene, on),
   };
 }
 
@@ -132,6 +144,9 @@ async function tryAll(rule: Rule, visibility: Visibility, stage: Stage): Promise
   equal(await stateOf(scene), before, `The space after refused requests for ${operation}`);
   for (const name of permitted) {
     await scene.callers[name].call(operation, inputsFor(rule, name, scene));
+    if (operation === 'deleteMessage') {
+      scene.messages.creator = await send(scene.callers.creator, scene.space);
+    }
   }
 }
 

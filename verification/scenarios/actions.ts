@@ -23,7 +23,7 @@ export async function join(space: Space, ...users: User[]): Promise<void> {
   }
 }
 
-export function send(user: User, { space_id }: Space, text = 'Hello there!'): Promise<Message> {
+export function send(user: Caller, { space_id }: Space, text = 'Hello there!'): Promise<Message> {
   return user.call('sendMessage', { space_id, text });
 }
 

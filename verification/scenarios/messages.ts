@@ -383,7 +383,7 @@ export const messages: Scenario[] = [
     operation: 'deleteMessage',
     sentence:
       'the author and the creator of the space can delete a message, and then nobody reads it',
-    rule: 'The creator of a space can delete all messages in it. Returns 403 if the\ncaller is neither the author of the message nor the creator of its space.',
+    rule: 'The creator and the moderators of a space can delete all messages in it. Returns 403 if\nthe caller is none of them.',
     async run({ users, anonymous }) {
       const [ada, grace, other] = (await users(3)) as [User, User, User];
       const { space, messages } = await createConversation(ada, 'public', grace, other);

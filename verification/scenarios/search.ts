@@ -326,7 +326,11 @@ export const search: Scenario[] = [
         );
       };
       const same = <T>(value: T) => [value, value, value];
-      equal(await participations(ben), same({ joined_at }), 'participation of a participant');
+      equal(
+        await participations(ben),
+        same({ joined_at, role: 'participant' }),
+        'participation of a participant',
+      );
       equal(await participations(anonymous), same(null), 'participation without a token');
       await ben.call('leaveSpace', { space_id });
       equal(await participations(ben), same(null), 'participation of a former participant');

@@ -1,4 +1,12 @@
-import { createConversation, createSpace, join, reread, type Space, send } from './actions.ts';
+import {
+  createConversation,
+  createSpace,
+  join,
+  type Message,
+  reread,
+  type Space,
+  send,
+} from './actions.ts';
 import { png } from './avatars.ts';
 import type { User } from './caller.ts';
 import { equal, require } from './expectations.ts';
@@ -634,7 +642,7 @@ export const spaces: Scenario[] = [
   {
     operation: 'removeParticipant',
     sentence: 'former participants can be removed; the creator, strangers and unknown users cannot',
-    rule: 'Returns 403 if the caller is not the creator of the space. Returns 404 if the user has never joined the\nspace. Returns 409 if the user is the creator of the space.',
+    rule: 'Returns 404 if the user has never joined the space. Returns 409 if the user is the\ncreator of the space.',
     async run({ users, word }) {
       const [ada, former, stranger] = (await users(3)) as [User, User, User];
       const space = await createSpace(ada);
@@ -659,6 +667,92 @@ export const spaces: Scenario[] = [
       await ada.call('undoRemoval', { space_id, user_id: stranger.id });
       await ada.call('undoRemoval', { space_id, user_id: former.id });
       await join(space, former);
+    },
+  },
+  {
+    operation: 'appointModerator',
+    sentence: 'a moderator deletes messages, and removes and readmits participants',
+    rule: 'Moderators can delete all messages in it, and list, remove and readmit\nparticipants, but neither the creator nor other moderators.',
+    async run({ users }) {
+      const [ada, grace, other] = (await users(3)) as [User, User, User];
+      const { space, messages } = await createConversation(ada, 'private', grace, other);
+      const { space_id, invitation_code } = space;
+      const appointment = { space_id, user_id: grace.id };
+      const { user, role } = await ada.call('appointModerator', appointment);
+      equal([user.user_id, role], [grace.id, 'moderator'], 'The response');
+      await ada.call('appointModerator', appointment);
+      equal(
+        (await ada.call('appointModerator', { space_id, user_id: ada.id })).role,
+        'creator',
+        'role of the creator after an appointment',
+      );
+      equal(
+        (await other.call('listParticipants', { space_id })).items.map((each) => each.role),
+        ['participant', 'moderator', 'creator'],
+        'Roles of the participants',
+      );
+      equal((await grace.call('getParticipation', { space_id })).role, 'moderator', 'role');
+      equal((await reread(grace, space)).participation?.role, 'moderator', 'participation.role');
+      equal((await reread(grace, space)).invitation_code, null, 'invitation_code');
+      equal(
+        (await grace.call('downloadAccountData')).participations.find(
+          (each) => each.space_id === space_id,
+        )?.is_moderator,
+        true,
+        'is_moderator in the data of the account',
+      );
+      for (const { message_id } of messages) await grace.call('deleteMessage', { message_id });
+      await grace.call('removeParticipant', { space_id, user_id: other.id });
+      equal((await grace.call('listRemovals', { space_id })).items.length, 1, 'Removals');
+      await grace.call('undoRemoval', { space_id, user_id: other.id });
+      await other.call('joinSpace', { space_id, invitation_code });
+    },
+  },
+  {
+    operation: 'appointModerator',
+    sentence: 'only participants can be moderators, and leaving or removal ends it',
+    rule: 'Leaving the space or being removed from it ends the appointment, also if the user joins again.',
+    async run({ users, word }) {
+      const [ada, grace, stranger] = (await users(3)) as [User, User, User];
+      const space = await createSpace(ada);
+      const { space_id } = space;
+      await join(space, grace);
+      const appointment = { space_id, user_id: grace.id };
+      for (const user_id of [stranger.id, word()]) {
+        await ada.refused('appointModerator', { space_id, user_id }, 'participant_not_found');
+      }
+      await ada.call('appointModerator', appointment);
+      await grace.call('leaveSpace', { space_id });
+      await ada.refused('appointModerator', appointment, 'participant_not_found');
+      await grace.refused('listRemovals', { space_id }, 'not_space_moderator');
+      await join(space, grace);
+      equal((await reread(grace, space)).participation?.role, 'participant', 'role after leaving');
+      await ada.call('appointModerator', appointment);
+      await ada.call('removeParticipant', appointment);
+      await ada.call('undoRemoval', appointment);
+      await join(space, grace);
+      equal((await reread(grace, space)).participation?.role, 'participant', 'role after removal');
+    },
+  },
+  {
+    operation: 'dismissModerator',
+    sentence: 'a dismissed moderator has the rights of a participant at once',
+    rule: 'Makes a moderator a participant like others. Has no effect if the user is no moderator of the space.',
+    async run({ users }) {
+      const [ada, grace, other] = (await users(3)) as [User, User, User];
+      const { space, messages } = await createConversation(ada, 'public', grace, other);
+      const { space_id } = space;
+      const appointment = { space_id, user_id: grace.id };
+      await ada.call('appointModerator', appointment);
+      await ada.call('dismissModerator', appointment);
+      await ada.call('dismissModerator', appointment);
+      await ada.call('dismissModerator', { space_id, user_id: ada.id });
+      const removal = { space_id, user_id: other.id };
+      await grace.refused('removeParticipant', removal, 'not_space_moderator');
+      const { message_id } = messages[0] as Message;
+      await grace.refused('deleteMessage', { message_id }, 'not_message_author');
+      equal((await reread(grace, space)).participation?.role, 'participant', 'role');
+      equal((await reread(ada, space)).participation?.role, 'creator', 'role of the creator');
     },
   },
   {

@@ -162,12 +162,16 @@ CREATE TABLE participations (
   space_pk INTEGER NOT NULL REFERENCES spaces ON DELETE CASCADE,
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
-  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT, changed_in INTEGER, left_in INTEGER,
+  left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT, changed_in INTEGER, left_in INTEGER, is_moderator INTEGER NOT NULL DEFAULT 0
+  CHECK (is_moderator = 0 OR is_moderator = 1 AND left_at IS NULL),
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX current_participations_by_user ON participations (user_pk, joined_at, space_pk, left_at, changed_in)
   WHERE left_at IS NULL;
+
+CREATE INDEX moderators_by_space ON participations (space_pk)
+  WHERE is_moderator = 1;
 
 CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHERE left_at IS NULL;
 

@@ -71,7 +71,7 @@ const serviceHandlers: Pick<
       tags: tags.map((tag_name, index) => ({ tag_id: index + 1, tag_name })),
       created_at: now,
       invitation_code: visibility === 'private' ? randomUUID() : null,
-      participation: { joined_at: now },
+      participation: { joined_at: now, role: 'creator' },
     };
     spaces.unshift(space);
     return reply.code(201).send(space);

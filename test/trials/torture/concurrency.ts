@@ -105,6 +105,20 @@ const operations: Record<string, [number, Operation]> = {
         api.leaveSpace({ client: as(person), path: { space_id } }),
       ),
   ],
+  appointModerator: [
+    3,
+    ({ userId: user_id }, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id, owner }) =>
+        api.appointModerator({ client: as(owner), path: { space_id, user_id } }),
+      ),
+  ],
+  dismissModerator: [
+    2,
+    ({ userId: user_id }, { spaces }, as) =>
+      withItem(spaces, ({ id: space_id, owner }) =>
+        api.dismissModerator({ client: as(owner), path: { space_id, user_id } }),
+      ),
+  ],
   removeParticipant: [
     4,
     ({ userId: user_id }, { spaces }, as) =>

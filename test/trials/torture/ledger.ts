@@ -278,9 +278,11 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
     left_at,
     removed_at,
     read_until,
+    is_moderator,
   } of rows.participations) {
     const mark = `${textMark(description)}>${userMark(email)}`;
-    addFact(`participation ${mark}`, removed_at ? 'removed' : left_at ? 'left' : 'joined');
+    const current = is_moderator ? 'moderates' : 'joined';
+    addFact(`participation ${mark}`, removed_at ? 'removed' : left_at ? 'left' : current);
     addFact(`read ${mark}`, read_until ?? joined_at);
   }
   for (const { message_id, text, original, description, email } of rows.messages) {
@@ -328,6 +330,7 @@ async function readRows(db: Database) {
       .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .innerJoin('users', 'users.pk', 'user_pk')
       .select(['description', 'email', 'joined_at', 'left_at', 'removed_at', 'read_until'])
+      .select('is_moderator')
       .where(isLiveSpace('spaces.pk'))
       .execute(),
     messages: await db

@@ -26,6 +26,8 @@ export const writeShares = {
   editMessage: 5,
   deleteMessage: 5,
   leaveSpace: 4,
+  appointModerator: 2,
+  dismissModerator: 1,
   removeParticipant: 2,
   undoRemoval: 1,
   markRead: 6,
@@ -172,8 +174,11 @@ export function createWrites(state: TrafficState): Writes {
       const mark = drawExisting('space', spaces);
       if (!mark || mark.startsWith(`${person.mark}.`)) return undefined;
       const read = `read ${mark}>${person.mark}`;
+      const participation = `participation ${mark}>${person.mark}`;
+      // Joining again has no effect.
+      const role = ledger.value(participation) === 'moderates' ? 'moderates' : 'joined';
       return {
-        changes: { [`participation ${mark}>${person.mark}`]: 'joined', [read]: ANY },
+        changes: { [participation]: role, [read]: ANY },
         send: () => api.joinSpace({ client, auth: person.token, path: spaceId(mark), body: {} }),
         onSuccess({ read_until }: { read_until: string }) {
           remember(person.joined, mark, MAX_REMEMBERED);
@@ -187,6 +192,26 @@ export function createWrites(state: TrafficState): Writes {
       return {
         changes: { [`participation ${mark}>${person.mark}`]: 'left' },
         send: () => api.leaveSpace({ client, auth: person.token, path: spaceId(mark) }),
+      };
+    },
+    appointModerator(person, own) {
+      const found = drawGuest(person, own, 'joined');
+      if (!found) return undefined;
+      const { guest, mark } = found;
+      const path = { ...spaceId(mark), ...userId(guest.mark) };
+      return {
+        changes: { [`participation ${mark}>${guest.mark}`]: 'moderates' },
+        send: () => api.appointModerator({ client, auth: person.token, path }),
+      };
+    },
+    dismissModerator(person, own) {
+      const found = drawGuest(person, own, 'moderates');
+      if (!found) return undefined;
+      const { guest, mark } = found;
+      const path = { ...spaceId(mark), ...userId(guest.mark) };
+      return {
+        changes: { [`participation ${mark}>${guest.mark}`]: 'joined' },
+        send: () => api.dismissModerator({ client, auth: person.token, path }),
       };
     },
     removeParticipant(person, own) {
@@ -344,10 +369,14 @@ export function createWrites(state: TrafficState): Writes {
     return { changes: { [`report ${mark}>${person.mark}`]: reason }, send: () => send(reason) };
   }
   const hasJoined = (person: TrafficUser, space: string) =>
-    ledger.value(`participation ${space}>${person.mark}`) === 'joined';
+    ['joined', 'moderates'].includes(ledger.value(`participation ${space}>${person.mark}`) ?? '');
 
   /** Returns another person of the writer whose participation in a space of `host` has this value. */
-  function drawGuest(host: TrafficUser, own: TrafficUser[], value: 'joined' | 'removed') {
+  function drawGuest(
+    host: TrafficUser,
+    own: TrafficUser[],
+    value: 'joined' | 'moderates' | 'removed',
+  ) {
     const found = host.spaces
       .filter((mark) => ledger.exists(`space ${mark}`))
       .flatMap((mark) => own.map((guest) => ({ mark, guest })))

@@ -23,7 +23,7 @@ import { ReportButton } from './report-button.tsx';
 export function About({ space }: { space: Space }) {
   const { space_id, creator } = space;
   const ownId = useProfile()?.user_id;
-  const isCreator = ownId === creator.user_id;
+  const role = space.participation?.role;
   return (
     <aside className="about" aria-label="About this space">
       <section aria-label="Description">
@@ -38,7 +38,7 @@ export function About({ space }: { space: Space }) {
       {space.invitation_code && <Invitation space={space} code={space.invitation_code} />}
       {ownId && (
         <section className="buttons" aria-label="Actions">
-          {isCreator ? (
+          {role === 'creator' ? (
             <>
               <EditSpace space={space} />
               <DeleteSpace space={space} />
@@ -52,8 +52,8 @@ export function About({ space }: { space: Space }) {
         </section>
       )}
       {/* After the actions, because the list can be long. */}
-      {ownId && <Participants space={space} isCreator={isCreator} />}
-      {isCreator && <Removals spaceId={space_id} />}
+      {ownId && <Participants space={space} />}
+      {(role === 'creator' || role === 'moderator') && <Removals spaceId={space_id} />}
     </aside>
   );
 }

@@ -117,7 +117,8 @@ function Actions({ message, space, className, onEdit, onReply }: ActionsProps) {
   const deletion = useMutation({ ...deleteMessageMutation(), onSuccess: showConfirmation });
   const report = useMutation({ ...reportMessageMutation(), onSuccess: showConfirmation });
   const quoted = quote(message.text);
-  const canDelete = ownId === author.user_id || ownId === space.creator.user_id;
+  const role = space.participation?.role;
+  const canDelete = ownId === author.user_id || role === 'creator' || role === 'moderator';
   return (
     <div className={`message-actions ${className}`}>
       <a

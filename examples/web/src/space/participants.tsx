@@ -1,18 +1,21 @@
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import type { Space, UserSummary } from 'space-service';
 import {
+  appointModeratorMutation,
+  dismissModeratorMutation,
   listParticipantsInfiniteOptions,
   removeParticipantMutation,
 } from 'space-service/tanstack-react-query';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
-import { showNotice } from '../ui/notice.tsx';
+import { showFailure, showNotice } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 
-/** Who is in a space. Its creator can remove others. */
-export function Participants({ space, isCreator }: { space: Space; isCreator: boolean }) {
-  const { space_id, creator } = space;
+/** Who is in a space. Its creator appoints moderators, and all of these can remove participants. */
+export function Participants({ space }: { space: Space }) {
+  const { space_id } = space;
+  const own = space.participation?.role;
   const participants = useInfiniteQuery(listParticipantsInfiniteOptions({ query: { space_id } }));
   return (
     <section aria-label="Participants">
@@ -24,11 +27,20 @@ export function Participants({ space, isCreator }: { space: Space; isCreator: bo
         skeleton={<Skeletons count={3} height="2rem" />}
         empty={null}
       >
-        {({ user }) => (
+        {({ user, role }) => (
           <li key={user.user_id}>
             <UserLink user={user} size={28} />
-            {user.user_id === creator.user_id && <span className="badge">Creator</span>}
-            {isCreator && user.user_id !== creator.user_id && (
+            {role === 'creator' && <span className="badge">Creator</span>}
+            {role === 'moderator' && <span className="badge">Moderator</span>}
+            {own === 'creator' && role === 'participant' && (
+              <Appoint spaceId={space_id} user={user} />
+            )}
+            {own === 'creator' && role === 'moderator' && (
+              <Dismiss spaceId={space_id} user={user} />
+            )}
+            {(own === 'creator'
+              ? role !== 'creator'
+              : own === 'moderator' && role === 'participant') && (
               <Remove spaceId={space_id} user={user} />
             )}
           </li>
@@ -38,7 +50,50 @@ export function Participants({ space, isCreator }: { space: Space; isCreator: bo
   );
 }
 
-function Remove({ spaceId, user }: { spaceId: string; user: UserSummary }) {
+interface ParticipantProps {
+  spaceId: string;
+  user: UserSummary;
+}
+
+function Appoint({ spaceId, user }: ParticipantProps) {
+  const appointment = useMutation({
+    ...appointModeratorMutation(),
+    onSuccess: () => showNotice(`${user.username} is a moderator.`),
+  });
+  return (
+    <Confirmation
+      label="Make moderator"
+      name={`Make moderator: ${user.username}`}
+      className="secondary small"
+      title={`Make ${user.username} a moderator?`}
+      consequences="Moderators can delete all messages, and remove and readmit participants."
+      confirm="Make moderator"
+      cancel="Cancel"
+      mutation={appointment}
+      variables={{ path: { space_id: spaceId, user_id: user.user_id } }}
+    />
+  );
+}
+
+function Dismiss({ spaceId, user }: ParticipantProps) {
+  const dismissal = useMutation({
+    ...dismissModeratorMutation(),
+    onSuccess: () => showNotice(`${user.username} is no longer a moderator.`),
+    onError: showFailure,
+  });
+  return (
+    <button
+      type="button"
+      className="secondary small"
+      aria-label={`Dismiss ${user.username} as a moderator`}
+      onClick={() => dismissal.mutate({ path: { space_id: spaceId, user_id: user.user_id } })}
+    >
+      Dismiss
+    </button>
+  );
+}
+
+function Remove({ spaceId, user }: ParticipantProps) {
   const removal = useMutation({
     ...removeParticipantMutation(),
     onSuccess: () => showNotice(`${user.username} has been removed.`),

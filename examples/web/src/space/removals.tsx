@@ -8,7 +8,7 @@ import { UserLink } from '../ui/avatar.tsx';
 import { showFailure, showNotice } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 
-/** Whom the creator has removed from a space. Shown only if there is somebody. */
+/** Who has been removed from a space. Shown only if there is somebody. */
 export function Removals({ spaceId }: { spaceId: string }) {
   const removals = useInfiniteQuery(listRemovalsInfiniteOptions({ query: { space_id: spaceId } }));
   if (!removals.data?.pages[0]?.items.length) return null;

@@ -147,6 +147,7 @@ function* foreignSpaceRecords(ids: Ids, canaries: Canaries): Generator<object> {
       left_at: i % 4 === 3 ? time(canaries, 'left_at', 1974) : null,
       removed_at: i % 8 === 7 ? time(canaries, 'removed_at', 1980) : null,
       read_until: time(canaries, 'read_until', 1981),
+      is_moderator: i % 8 === 1,
     };
   }
 }
