@@ -155,26 +155,27 @@ function useTexts<Variables extends { body: { text: string } }>(
     },
   });
   const states = useMutationState({
-    filters: {
-      mutationKey,
-      predicate: ({ state }) => state.status !== 'success' && !isReceived(state),
-    },
-    select: ({ mutationId, state }) => ({ mutationId, ...state }),
+    filters: { mutationKey, predicate: ({ state }) => state.status !== 'success' },
+    select: ({ mutationId, state }) => ({
+      mutationId,
+      isReceived: isReceived(state),
+      ...state,
+    }),
   });
   let waitsFor: ApiError | null = null;
-  const unsent = states.map(
-    ({ mutationId, status, error, failureReason, variables }): UnsentMessage => {
-      const isPending = status === 'pending';
-      // Those after a waiting one wait, too.
-      if (isPending && failureReason) waitsFor = toApiError(undefined, failureReason);
-      return {
-        id: mutationId,
-        text: textOf(variables),
-        error: isPending ? null : toApiError(undefined, error),
-        waitsFor: isPending ? waitsFor : null,
-      };
-    },
-  );
+  const unsent: UnsentMessage[] = [];
+  for (const each of states) {
+    const isPending = each.status === 'pending';
+    // Those after a waiting one wait, too.
+    if (isPending && each.failureReason) waitsFor = toApiError(undefined, each.failureReason);
+    if (each.isReceived) continue;
+    unsent.push({
+      id: each.mutationId,
+      text: textOf(each.variables),
+      error: isPending ? null : toApiError(undefined, each.error),
+      waitsFor: isPending ? waitsFor : null,
+    });
+  }
 
   const findMutation = (id: number) =>
     mutations.getAll().find(({ mutationId }) => mutationId === id);
