@@ -19,13 +19,17 @@ export interface Query {
 export const QUERIES_FILE = fileURLToPath(new URL('queries.yaml', import.meta.url));
 
 /**
- * Returns the queries of a file, in its order: a YAML mapping of class names to lists of queries.
- * @throws Error if a query is malformed or appears twice
+ * Returns the queries of a file: YAML mappings of classes to halves, of halves to queries, and of queries to answers.
+ * @throws Error if an entry is malformed or a query appears twice
  */
 export function readQueries(file = QUERIES_FILE): Query[] {
-  const classes: Record<string, unknown[]> = parse(readFileSync(file, 'utf8'));
-  const queries = Object.entries(classes).flatMap(([name, entries]) =>
-    entries.map((entry) => parseQuery(name, entry)),
+  const classes: Record<string, Record<string, Record<string, unknown>>> = parse(
+    readFileSync(file, 'utf8'),
+  );
+  const queries = Object.entries(classes).flatMap(([name, halves]) =>
+    Object.entries(halves).flatMap(([half, entries]) =>
+      Object.entries(entries).map(([text, answers]) => parseQuery(name, half, text, answers)),
+    ),
   );
   const texts = new Set<string>();
   for (const { text } of queries) {
@@ -35,15 +39,13 @@ export function readQueries(file = QUERIES_FILE): Query[] {
   return queries;
 }
 
-function parseQuery(className: string, entry: unknown): Query {
-  const { query, half, answers } = entry as Record<string, unknown>;
+function parseQuery(className: string, half: string, text: string, answers: unknown): Query {
   const isQuery =
-    typeof query === 'string' &&
     HALVES.includes(half as Half) &&
     Array.isArray(answers) &&
     answers.length > 0 &&
     answers.every((answer) => typeof answer === 'string') &&
     new Set(answers).size === answers.length;
-  if (!isQuery) throw new Error(`Malformed query in class ${className}: ${JSON.stringify(entry)}`);
-  return { text: query, class: className, half: half as Half, answers };
+  if (!isQuery) throw new Error(`Malformed query in class ${className}, ${half}: ${text}`);
+  return { text, class: className, half: half as Half, answers };
 }
