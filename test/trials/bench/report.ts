@@ -47,6 +47,14 @@ export function machine(): string {
   return `${cpus().length} x ${first?.model.trim()}, ${memory} GB, Linux ${release()}`;
 }
 
+/** Returns JSON with each figure and each comparison on one line, so that the difference of two runs is readable. */
+export function formatResults({ figures, comparisons, ...run }: Results): string {
+  const list = (items: readonly object[]) =>
+    `[\n${items.map((each) => `    ${JSON.stringify(each)}`).join(',\n')}\n  ]`;
+  const head = JSON.stringify(run, null, 2).slice(0, -2);
+  return `${head},\n  "figures": ${list(figures)},\n  "comparisons": ${list(comparisons)}\n}\n`;
+}
+
 /** Returns whether a figure reaches its target; undefined without a target. */
 function isTargetReached({ value, target }: Figure): boolean | undefined {
   if (!target) return undefined;

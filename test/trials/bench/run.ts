@@ -20,6 +20,7 @@ import { buildEngines, ENGINES, isBuilt, versionOf } from './references/search-e
 import {
   type Figure,
   formatNumber,
+  formatResults,
   formatSpaces,
   machine,
   printComparison,
@@ -164,7 +165,7 @@ async function writeResults(): Promise<void> {
   const isFull = !isPart && spaces === MILLION;
   const folder = isFull ? fileURLToPath(new URL('results', import.meta.url)) : await cacheFolder();
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'bench.json'), `${JSON.stringify(results, null, 2)}\n`);
+  await writeFile(join(folder, 'bench.json'), formatResults(results));
   if (results.figures.length > 0) await writeFile(join(folder, 'bench.svg'), drawChart(results));
   console.log(`\nWritten to ${folder}`);
 }
