@@ -1,5 +1,5 @@
 import { type SelectQueryBuilder, type StringReference, sql } from 'kysely';
-import { type Page, type PageRequest, type Position, pageOf } from '../pagination.ts';
+import { type Page, type PageRequest, pageOf } from '../pagination.ts';
 
 /** `messages.pk` -> `pk` */
 type NameOf<Reference> = Reference extends `${string}.${infer Name}` ? Name : Reference;
@@ -31,28 +31,4 @@ export async function readPage<
   return pageOf(await page.execute(), limit, (row) =>
     names.map((name) => row[name as keyof Row] as string | number),
   );
-}
-
-/**
- * Reads the page of a list, in descending order, with the item at `position` in its middle. It has fewer later items if
- * there are not enough, and then more earlier ones. See `readPage`.
- */
-export async function readPageAround<
-  DB,
-  TB extends keyof DB,
-  Row extends { [Name in NameOf<Column> & string]: string | number },
-  const Column extends StringReference<DB, TB>,
->(
-  query: SelectQueryBuilder<DB, TB, Row>,
-  columns: readonly Column[],
-  position: Position,
-  limit: number,
-): Promise<Page<Row>> {
-  const half = { limit: Math.floor(limit / 2), position };
-  const later = await readPage(query, columns, 'asc', half);
-  const references = sql.join(columns.map((column) => sql.ref(column)));
-  const others = query.where(sql<boolean>`(${references}) <= (${sql.join(position)})`);
-  const rest = { limit: limit - later.items.length };
-  const { items, next } = await readPage(others, columns, 'desc', rest);
-  return { items: [...later.items.reverse(), ...items], next };
 }

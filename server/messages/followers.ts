@@ -5,6 +5,7 @@ import { findAnySpace } from '../spaces/space-access.ts';
 import { parseSubject } from '../spaces/subjects.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 import { nextTurn, takeTurn } from '../system/event-loop.ts';
+import { openPoll } from '../system/polls.ts';
 import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts';
 import type { Waits } from '../system/waits.ts';
 import { checkReaders, type Reader } from './follower-access.ts';
@@ -82,8 +83,8 @@ export function openFollowers(
     maxWaiting: Infinity,
     maxWaitMs: Infinity,
   });
+  const polls = openPoll(MIN_POLL_INTERVAL_MS, poll);
   let isListening = false;
-  let pollTimer: NodeJS.Timeout | undefined;
 
   function enterRoom(follower: Follower): Room {
     const { spaceId, position } = follower;
@@ -208,10 +209,10 @@ export function openFollowers(
     follower.hasWaited = true;
     const endWait = () => end(follower, noEvents(follower));
     follower.cancelWait = waits.begin(follower.sender, follower.waitMs, endWait);
-    pollTimer ??= setTimeout(() => runAs(SERVER, poll), MIN_POLL_INTERVAL_MS).unref();
+    polls.start();
   }
 
-  async function poll(): Promise<void> {
+  async function poll(): Promise<number | undefined> {
     const startedAt = performance.now();
     const readers = [...rooms.values()].flatMap(({ followers }) =>
       [...followers].filter(({ hasWaited }) => hasWaited),
@@ -224,15 +225,9 @@ export function openFollowers(
     } catch (error) {
       onFailure(error);
     }
+    if (rooms.size === 0) return undefined;
     const interval = (performance.now() - startedAt) / POLL_SHARE;
-    if (pollTimer === undefined) return;
-    pollTimer =
-      rooms.size === 0
-        ? undefined
-        : setTimeout(
-            poll,
-            Math.min(Math.max(interval, MIN_POLL_INTERVAL_MS), MAX_POLL_INTERVAL_MS),
-          ).unref();
+    return Math.min(Math.max(interval, MIN_POLL_INTERVAL_MS), MAX_POLL_INTERVAL_MS);
   }
 
   async function checkFollowers(followers: readonly Follower[]): Promise<void> {
@@ -275,10 +270,7 @@ export function openFollowers(
       onDisconnect(() => end(follower, noEvents(follower)));
       return promise;
     },
-    close() {
-      clearTimeout(pollTimer);
-      pollTimer = undefined;
-    },
+    close: polls.stop,
   };
 }
 

@@ -12,7 +12,7 @@ import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
-import { readPage, readPageAround } from '../database/keyset-page.ts';
+import { readPage } from '../database/keyset-page.ts';
 import { lastEventTime } from '../database/last-event.ts';
 import { type ParameterType, prepare } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
@@ -68,8 +68,18 @@ export async function listMessages(
     .where('messages.space_pk', '=', space.pk)
     .where(isVisibleTo(caller, space.pk));
   const columns = ['messages.created_at', 'messages.message_id'] as const;
+  const readPageAround = async (position: Position, limit: number) => {
+    const later = await readPage(query, columns, 'asc', { limit: Math.floor(limit / 2), position });
+    const others = query.where(
+      sql<boolean>`(messages.created_at, messages.message_id) <= (${sql.join(position)})`,
+    );
+    // The page has fewer later messages if there are not enough, and then more earlier ones.
+    const rest = { limit: limit - later.items.length };
+    const { items, next } = await readPage(others, columns, 'desc', rest);
+    return { items: [...later.items.reverse(), ...items], next };
+  };
   const page = middle
-    ? await readPageAround(query, columns, middle, request.limit)
+    ? await readPageAround(middle, request.limit)
     : await readPage(query, columns, 'desc', request);
   const [newest] = page.items;
   // Filtered after the query, so that one page never reads past many messages that are being erased.

@@ -5,6 +5,7 @@ import { includes } from '../database/snapshot.ts';
 import { DomainError } from '../errors.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 import { nextTurn, pausing, takeTurn } from '../system/event-loop.ts';
+import { openPoll } from '../system/polls.ts';
 import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts';
 import type { Waits } from '../system/waits.ts';
 import { findAudience } from './list-audience.ts';
@@ -79,8 +80,13 @@ export function openListFollowers(
   let isListening = false;
   let eventTimer: NodeJS.Timeout | undefined;
   let isReadingEvents = false;
-  let sessionTimer: NodeJS.Timeout | undefined;
-  let pollTimer: NodeJS.Timeout | undefined;
+  // Apart from each other, because reads can take long.
+  const polls = [endWithoutSession, readInTurn].map((work) =>
+    openPoll(POLL_INTERVAL_MS, async () => {
+      await work().catch(onFailure);
+      return accounts.size === 0 ? undefined : POLL_INTERVAL_MS;
+    }),
+  );
 
   function listen(): void {
     if (isListening) return;
@@ -202,23 +208,7 @@ export function openListFollowers(
     if (follower.cancelWait) return;
     const endWait = () => end(follower, noChanges(follower));
     follower.cancelWait = waits.begin(follower.sender, follower.waitMs, endWait);
-    sessionTimer ??= setTimeout(() => runAs(SERVER, checkSessions), POLL_INTERVAL_MS).unref();
-    pollTimer ??= setTimeout(() => runAs(SERVER, poll), POLL_INTERVAL_MS).unref();
-  }
-
-  /** Never rejects. Apart from `poll`, because reads can take long. */
-  async function checkSessions(): Promise<void> {
-    await endWithoutSession().catch(onFailure);
-    if (sessionTimer === undefined) return;
-    sessionTimer =
-      accounts.size === 0 ? undefined : setTimeout(checkSessions, POLL_INTERVAL_MS).unref();
-  }
-
-  /** Never rejects. */
-  async function poll(): Promise<void> {
-    await readInTurn().catch(onFailure);
-    if (pollTimer === undefined) return;
-    pollTimer = accounts.size === 0 ? undefined : setTimeout(poll, POLL_INTERVAL_MS).unref();
+    for (const poll of polls) poll.start();
   }
 
   async function endWithoutSession(): Promise<void> {
@@ -272,10 +262,7 @@ export function openListFollowers(
     },
     close() {
       clearTimeout(eventTimer);
-      clearTimeout(sessionTimer);
-      clearTimeout(pollTimer);
-      sessionTimer = undefined;
-      pollTimer = undefined;
+      for (const poll of polls) poll.stop();
     },
   };
 }
