@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import sharp from 'sharp';
 import { MARKER_NAME } from '../../../server/avatars/database-marker.ts';
 import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../../server/avatars/store.ts';
-import type { TestUser } from '../../support/client.ts';
+import { register, type TestUser } from '../../support/client.ts';
 import { validateExchange } from '../../support/contract.ts';
 import { webpChunks } from '../../support/image-chunks.ts';
 import { peakResidentBytes, residentBytes } from '../../support/process-usage.ts';
@@ -50,7 +50,7 @@ export const avatars: Trial = {
     const temporary = await mkdtemp(join(tmpdir(), 'space-service-uploads-'));
     try {
       await using server = await startServer({ TMPDIR: temporary });
-      const people = await registerAll(server.url, USERS);
+      const people = await registerAll(USERS, (i) => register(server.url, `person-${i}`));
       const valid = await validImages();
       // Warm-up: one-time allocations do not count as growth.
       await runForUsers(people, valid.length * 3, (i, person, agent) =>

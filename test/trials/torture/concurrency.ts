@@ -256,7 +256,7 @@ export const concurrency: Trial = {
       await using servers = await startServers({ ...database.settings, DATA_DIR: dataDir });
       const [{ location }] = servers.started;
       const urls = servers.started.map(({ url }) => url);
-      const people = await registerAll(urls[0] as string, ACCOUNTS);
+      const people = await registerAll(ACCOUNTS, (i) => register(urls[0] as string, `person-${i}`));
       const world: World = { urls, people, spaces: [], messages: [], replacements: 0 };
 
       const successes = new Map<string, number>();

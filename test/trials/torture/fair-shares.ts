@@ -22,6 +22,7 @@ import { seededRandom } from '../bench/random.ts';
 import { mistype } from '../bench/vocabulary.ts';
 import type { AttackOrder } from './attack.ts';
 import { type Call, duration, send, type TimedOutcome } from './load.ts';
+import { registerAll } from './people.ts';
 import type { Trial } from './trial.ts';
 
 /** Time between two requests of the other user, who looks at the response before the next request. */
@@ -341,10 +342,9 @@ function registerFrom({ url }: Server, username: string, address: string): Promi
 async function prepare(server: Server, { accounts }: Sizes): Promise<Prepared> {
   const user = await registerFrom(server, 'user', '198.51.100.254');
   const own = await createSpace(user, { title: 'A quiet room', visibility: 'public' });
-  const attackers: TestUser[] = [];
-  for (let i = 0; i < accounts; i += 1) {
-    attackers.push(await registerFrom(server, `attacker${i}`, `203.0.113.${i % 250}`));
-  }
+  const attackers = await registerAll(accounts, (i) =>
+    registerFrom(server, `attacker${i}`, `203.0.113.${i % 250}`),
+  );
   const [first, ...others] = attackers as [TestUser, ...TestUser[]];
   const crowd = await createSpace(first, { title: 'A crowd' });
   for (const other of others.slice(0, 100)) await joinSpace(other, crowd);
@@ -467,10 +467,13 @@ function nestedLogin(): Call {
   return { name: 'login', method: 'POST', path: '/api/auth/login', headers, body };
 }
 
-/** Returns a progressive JPEG with the maximum number of pixels. */
+let encodedLargeImage: Promise<Buffer> | undefined;
+
+/** Returns a progressive JPEG with the maximum number of pixels. Encodes it once, because that takes seconds. */
 function largeImage(): Promise<Buffer> {
   const size = { width: 8_000, height: 8_000, channels: 3, background: 'teal' } as const;
-  return sharp({ create: size }).jpeg({ progressive: true }).toBuffer();
+  encodedLargeImage ??= sharp({ create: size }).jpeg({ progressive: true }).toBuffer();
+  return encodedLargeImage;
 }
 
 function smallImage(): Promise<Buffer> {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../../generated/sdk.gen.ts';
 import type { Database } from '../../../server/database/engine.ts';
 import { openDatabase } from '../../../server/database/open.ts';
-import { retryingClientOf } from '../../support/client.ts';
+import { register, retryingClientOf } from '../../support/client.ts';
 import { draw } from '../../support/drawing.ts';
 import { startServer } from '../../support/server.ts';
 import { type Outcome, outcomeOf, registerAll, tally } from './people.ts';
@@ -67,7 +67,9 @@ export const names: Trial = {
     const rounds = scale === 'full' ? 200 : 5;
     await using server = await startServer({ WORKERS: '2' });
     await using engine = await openDatabase(server.location, { purpose: 'command' });
-    const people = await registerAll(server.url, CLAIMS - REGISTRATIONS, 'claimant');
+    const people = await registerAll(CLAIMS - REGISTRATIONS, (i) =>
+      register(server.url, `claimant-${i}`),
+    );
     const anonymous = retryingClientOf(server.url);
     const used = new Set<string>();
     let registered = 0;

@@ -1,5 +1,5 @@
 import type { Operation } from '../../../server/contract.ts';
-import { register, type TestUser } from '../../support/client.ts';
+import type { TestUser } from '../../support/client.ts';
 import { exampleRequest } from '../../support/requests.ts';
 import { fetchWhileUnavailable } from '../../support/retry.ts';
 
@@ -14,20 +14,18 @@ export interface Outcome {
 /** More concurrent registrations would only wait for password hashing. */
 const MAX_CONCURRENT_REGISTRATIONS = 4;
 
-/** Registers users with numbered names. */
+/** @param registerOne registers the user with a number */
 export async function registerAll(
-  url: string,
   count: number,
-  name = 'person',
+  registerOne: (i: number) => Promise<TestUser>,
 ): Promise<TestUser[]> {
   const people: TestUser[] = [];
-  for (let first = 0; first < count; first += MAX_CONCURRENT_REGISTRATIONS) {
-    const numbers = Array.from(
-      { length: Math.min(MAX_CONCURRENT_REGISTRATIONS, count - first) },
-      (_, i) => first + i,
-    );
-    people.push(...(await Promise.all(numbers.map((i) => register(url, `${name}-${i}`)))));
-  }
+  const numbers = Array.from({ length: count }, (_, i) => i).values();
+  const registerNext = async () => {
+    // The iterator is shared, so each number is used once.
+    for (const i of numbers) people[i] = await registerOne(i);
+  };
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_REGISTRATIONS }, registerNext));
   return people;
 }
 

@@ -10,7 +10,7 @@ import * as api from '../../../generated/sdk.gen.ts';
 import type { Message } from '../../../generated/types.gen.ts';
 import type { Location } from '../../../server/database/kind.ts';
 import { openDatabase } from '../../../server/database/open.ts';
-import { clientOf, type TestUser } from '../../support/client.ts';
+import { clientOf, register, type TestUser } from '../../support/client.ts';
 import { createTestDatabase } from '../../support/databases.ts';
 import { drawName } from '../../support/drawing.ts';
 import { startServer } from '../../support/server.ts';
@@ -55,7 +55,7 @@ export const repetitions: Trial = {
     try {
       proxy.switchTo(server.port);
       const url = `http://127.0.0.1:${proxy.port}`;
-      const users = await registerAll(url, SENDERS);
+      const users = await registerAll(SENDERS, (i) => register(url, `person-${i}`));
       const createWrite = await prepareWrites(users);
 
       const sendWrites = async ({ token, userId }: TestUser) => {

@@ -114,8 +114,8 @@ const selected = await Promise.all(
     .filter(([name]) => positionals.length === 0 || positionals.includes(name))
     .map(async ([name, load]) => [name, await load()] as const),
 );
-// At the quick scale, trials wait for timers and for the disk most of the time.
-const concurrency = values.quick ? availableParallelism() : 1;
+// At the quick scale, trials wait for timers and for the disk most of the time, so one more than processors.
+const concurrency = values.quick ? availableParallelism() + 1 : 1;
 await runTrials(
   selected.filter(([, { measuresTime }]) => !measuresTime),
   concurrency,
