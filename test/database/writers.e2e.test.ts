@@ -19,7 +19,7 @@ test('A worker writes soon although the writers of another one always wait for e
   const busy = start({ BACKLOG: '1' });
   await once(busy, 'message');
   const other = start({});
-  const [milliseconds] = await once(other, 'message');
-  // About 200. Without the turnstile, more than two minutes.
-  expect(milliseconds).toBeLessThan(2_000);
+  // Not the time, which depends on other programs. Without the turnstile, as many as two minutes of writes.
+  const [writesOfBusy] = await once(other, 'message');
+  expect(writesOfBusy).toBeLessThan(2_000);
 });
