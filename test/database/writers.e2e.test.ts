@@ -19,7 +19,7 @@ test('A worker writes soon although the writers of another one always wait for e
   const busy = start({ BACKLOG: '1' });
   await once(busy, 'message');
   const other = start({});
-  // Not the time, which depends on other programs. Without the turnstile, as many as two minutes of writes.
+  // Not the time, which depends on other programs. About 30 writes; without the turnstile, thousands on an idle machine.
   const [writesOfBusy] = await once(other, 'message');
-  expect(writesOfBusy).toBeLessThan(2_000);
+  expect(writesOfBusy).toBeLessThan(200);
 });
