@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
-import { addWords } from './update.ts';
+import { addWords, firstBatch } from './update.ts';
 
 /** Number of sent messages after which `indexMessages` looks for spaces to index. */
 const MESSAGES_PER_STEP = 500;
@@ -11,7 +11,7 @@ const MESSAGES_PER_STEP = 500;
 export const INDEXING_LIMITS = {
   /** A space is indexed when this many of its messages are not. A search reads their texts in a few milliseconds. */
   minMessages: 256,
-  /** Number of messages that a transaction indexes. It blocks other writers for some 10 ms. */
+  /** Number of messages that a transaction indexes, at most. */
   maxTransactionMessages: 250,
   /** Maximum time of a call, so that maintenance can do other work. */
   maxRunMs: 1_000,
@@ -118,7 +118,7 @@ async function indexBatch(
     WHERE spaces.pk = ${spacePk} AND ${isLiveSpace('spaces.pk')}`.execute(trx);
   const [end] = spaces;
   if (!end) return true;
-  const messages = await trx
+  const next = await trx
     .selectFrom('messages')
     .select(['space_pk', 'created_at', 'message_id', 'text'])
     .where('space_pk', '=', spacePk)
@@ -128,6 +128,7 @@ async function indexBatch(
     .orderBy('message_id')
     .limit(limit)
     .execute();
+  const messages = firstBatch(next, ({ text }) => text.length);
   const last = messages.at(-1);
   if (!last) return true;
   await addWords(trx, messages);
@@ -137,5 +138,5 @@ async function indexBatch(
     .values({ space_pk: spacePk, created_at, message_id })
     .onConflict((conflict) => conflict.column('space_pk').doUpdateSet({ created_at, message_id }))
     .execute();
-  return messages.length < limit;
+  return messages.length === next.length && next.length < limit;
 }

@@ -39,6 +39,21 @@ export async function addWords(trx: Database, messages: readonly MessageText[]):
   await insertWords(trx, wordsOf(messages));
 }
 
+/** Number of characters whose words are added or deleted together. Takes up to some 50 ms, if each one is a word. */
+const MAX_CHARACTERS = 10_000;
+
+/** Returns the first of some messages, at least one, whose words a transaction can add or delete without a long lock. */
+export function firstBatch<Message>(
+  messages: readonly Message[],
+  lengthOf: (message: Message) => number,
+): Message[] {
+  let characters = 0;
+  return messages.filter((message, i) => {
+    characters += lengthOf(message);
+    return i === 0 || characters <= MAX_CHARACTERS;
+  });
+}
+
 interface WordRow {
   space_pk: number;
   word: string;

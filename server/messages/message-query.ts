@@ -19,7 +19,8 @@ const MAX_WORDS = 12;
  * same words one after the other. Of more than 12 words, only the first ones count, and those of phrases come first.
  */
 export function parseMessageQuery(text: string): MessageQuery {
-  const phrases = Array.from(text.matchAll(PHRASE), ([, phrase]) => phrase as string);
+  const quoted = Array.from(text.matchAll(PHRASE), ([, phrase]) => phrase as string);
+  const phrases = quoted.filter((phrase) => tokenize(phrase).length > 0);
   const others = text.replaceAll(PHRASE, ' ');
   const words = [
     ...phrases.flatMap((phrase) => queryWords(phrase, { hasMoreWords: true })),

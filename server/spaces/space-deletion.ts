@@ -4,7 +4,7 @@ import type { Database, DatabaseTransaction, Engine, TaskTarget } from '../datab
 import { erasedId } from '../database/erased-rows.ts';
 import { columnOf } from '../database/prepared.ts';
 import { announceAfterCommit, transact } from '../database/transaction.ts';
-import { updateWords } from '../message-words/update.ts';
+import { firstBatch, updateWords } from '../message-words/update.ts';
 import { writerOf } from '../search/writer-of.ts';
 import { keepEnds } from './ended-participations.ts';
 import { findSpaceFor } from './space-access.ts';
@@ -14,7 +14,7 @@ import { deleteUnusedTags } from './tags.ts';
 /** Number of rows that one statement deletes. Takes up to about 20 ms. */
 export const ROWS_PER_STATEMENT = 500;
 
-/** Number of messages that are deleted together, with their words in the index. */
+/** Number of messages that are deleted together, with their words in the index, at most. */
 const MESSAGES_PER_BATCH = 200;
 
 /** Number of spaces whose rows are deleted together. */
@@ -200,13 +200,15 @@ export async function eraseMessageBatch(
     messages: { messageId: string; spacePk: number }[],
   ) => Promise<void> = async () => {},
 ): Promise<boolean> {
-  const messages = await trx
+  const next = await trx
     .selectFrom('messages')
     .select(['pk', 'message_id as messageId', 'space_pk as spacePk'])
+    .select(sql<number>`length(text)`.as('length'))
     .where(condition)
     .limit(MESSAGES_PER_BATCH)
     .execute();
-  if (messages.length === 0) return false;
+  if (next.length === 0) return false;
+  const messages = firstBatch(next, ({ length }) => length);
   await beforeErasure(messages);
   const pks = columnOf(messages, 'pk');
   await trx.deleteFrom('reports').where('message_pk', 'in', pks).execute();

@@ -120,8 +120,23 @@ describe.each(['read as texts', 'indexed'])('A search in messages that are %s', 
     expect(await find('"wet dough"')).toEqual(['WET   Dough!', 'A wet dough']);
     expect(await find('“wet dough” a')).toEqual(['A wet dough']);
     expect(await find('wet dough')).toEqual(texts.toReversed());
+    expect(await find('wet doughy "?!"')).toEqual(['Wet, doughy bread']);
     await prepare('明日は東京都へ');
     expect(await find('"東京"')).toEqual(['明日は東京都へ']);
+  });
+
+  test('indexes and deletes long messages in several transactions', async () => {
+    const words = Array.from({ length: 12 }, (_, i) => `${i}word`);
+    for (const word of words) await sendMessage(ben, space, `${word} ${'茶'.repeat(1_800)}`);
+    await indexAll(100);
+    const { db } = app.context.engine;
+    const indexed = await db.selectFrom('indexed_messages').select('message_id').execute();
+    const [last] = await readAll();
+    expect(indexed.map(({ message_id }) => message_id)).toContain(last?.message_id);
+    await assertWordsIndexed(db);
+    await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
+    await finishErasure(app.context.engine);
+    await assertWordsIndexed(db);
   });
 
   test('finds the new text of an edited message, not the former one, and no deleted message', async () => {

@@ -64,10 +64,12 @@ export class PostgresqlMaintenance implements Maintenance {
   async #maintainDatabase(): Promise<void> {
     if (!(await this.#acquireLease())) return;
     await this.#tasks.eraseDeletedRows();
+    if (performance.now() > this.#prunedAt + PRUNE_INTERVAL_MS) {
+      await pruneLog(this.#engine.db);
+      this.#prunedAt = performance.now();
+    }
+    // Last, because an error ends the round.
     await this.#tasks.indexMessages?.();
-    if (performance.now() < this.#prunedAt + PRUNE_INTERVAL_MS) return;
-    await pruneLog(this.#engine.db);
-    this.#prunedAt = performance.now();
   }
 
   async #maintainCopy(copy: SearchCopy): Promise<void> {

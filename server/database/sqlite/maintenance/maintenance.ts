@@ -66,7 +66,6 @@ export class SqliteMaintenance implements Maintenance {
       await sleep(STEP_INTERVAL_MS);
     }
     const hasErasedAll = await this.#tasks.eraseDeletedRows();
-    const hasIndexedAll = (await this.#tasks.indexMessages?.()) ?? true;
     const isDue = pending !== undefined && pending.dueAt <= Date.now();
     this.#nextPurgeAt = pending && !isDue ? pending.dueAt : Number.POSITIVE_INFINITY;
     let hasPurgedAll = !isDue;
@@ -78,6 +77,8 @@ export class SqliteMaintenance implements Maintenance {
     const isDictionaryPostponed = this.#dictionaryRefresh.isPausing;
     if (!isDictionaryPostponed && !this.#stopping.aborted) await this.#dictionaryRefresh.run();
     await checkpointWal(this.#db);
+    // Last, because an error ends the round.
+    const hasIndexedAll = (await this.#tasks.indexMessages?.()) ?? true;
     const isPostponed = !hasErasedAll || !hasIndexedAll || !hasPurgedAll || isDictionaryPostponed;
     if (!this.#stopping.aborted && !isPostponed) this.#handledVersion = version;
   }
