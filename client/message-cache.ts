@@ -5,6 +5,17 @@ import { changeCached } from './cache-changes.ts';
 /** Number of code points of a message in a preview. */
 const MAX_PREVIEW_LENGTH = 140;
 
+/** A page in the cache. */
+export interface CachedPage extends MessagePage {
+  /** False if newer messages remain to be loaded. */
+  isNewest?: boolean;
+}
+
+/** Returns whether the newest messages are loaded. Only then, later ones follow those in the list. */
+export function isCurrent({ pages: [first] }: { pages: readonly CachedPage[] }): boolean {
+  return first?.isNewest !== false;
+}
+
 /**
  * Adds a message to the infinite lists of its space in the cache, or replaces it there, also in what answers it. Searches
  * do not get it: only the service knows whether it matches.
@@ -16,17 +27,18 @@ export function putMessage(queryClient: QueryClient, message: Message): void {
     if (isSame(each)) return message;
     return each.reply_to && isSame(each.reply_to) ? { ...each, reply_to: preview } : each;
   };
-  changeMessages(queryClient, message.space_id, (pages, isSearch) => {
-    if (isSearch || pages.some(({ items }) => items.some(isSame))) {
-      return pages.map((page) => ({
-        ...page,
-        items: page.items.map(update),
-      }));
-    }
+  changeMessages(queryClient, message.space_id, (list, isSearch) => {
+    const pages = list.map((page) => ({ ...page, items: page.items.map(update) }));
+    const contains = (test: (each: Message) => boolean) =>
+      pages.some(({ items }) => items.some(test));
+    if (isSearch || contains(isSame)) return pages;
+    // Others in between remain to be loaded.
+    if (!isCurrent({ pages }) && !contains((each) => isNewer(each, message))) return pages;
     // The end of the last page is its place only if no older message remains to be loaded.
     const target = pages.find(
-      ({ items, next_cursor }) =>
-        next_cursor === null || items.some((each) => isNewer(message, each)),
+      ({ items, next_cursor }, index) =>
+        (next_cursor === null && index === pages.length - 1) ||
+        items.some((each) => isNewer(message, each)),
     );
     return pages.map((page) =>
       page === target ? { ...page, items: [...page.items, message].sort(newestFirst) } : page,
@@ -61,10 +73,10 @@ export function dropMessage(
 function changeMessages(
   queryClient: QueryClient,
   spaceId: string | undefined,
-  change: (pages: MessagePage[], isSearch: boolean) => MessagePage[],
+  change: (pages: CachedPage[], isSearch: boolean) => CachedPage[],
 ): void {
   for (const isSearch of [false, true]) {
-    changeCached<InfiniteData<MessagePage>>(queryClient, listsOf(spaceId, isSearch), (list) => ({
+    changeCached<InfiniteData<CachedPage>>(queryClient, listsOf(spaceId, isSearch), (list) => ({
       ...list,
       pages: change(list.pages, isSearch),
     }));
@@ -82,6 +94,17 @@ export function listsOf(spaceId: string | undefined, isSearch = false): QueryFil
       const isOfSpace = spaceId === undefined || query?.space_id === spaceId;
       const isOfKind = (query?.q !== undefined) === isSearch;
       return _id === 'listMessages' && _infinite === true && isOfSpace && isOfKind;
+    },
+  };
+}
+
+/** Returns a filter for those lists whose newest messages are loaded. */
+export function currentListsOf(spaceId: string): QueryFilters {
+  const { predicate } = listsOf(spaceId);
+  return {
+    predicate(query) {
+      const list = query.state.data as InfiniteData<CachedPage> | undefined;
+      return !!predicate?.(query) && !!list && isCurrent(list);
     },
   };
 }

@@ -19,23 +19,24 @@ import { type ApiError, toApiError } from './errors.ts';
 import { messagesIn, type SpaceEvents } from './following.ts';
 import { type LiveOptions, useFollowing } from './following-hook.ts';
 import { newKey } from './keyed-writes.ts';
-import { dropMessage, listsOf, putMessage } from './message-cache.ts';
+import { currentListsOf, dropMessage, putMessage } from './message-cache.ts';
 import { repeated } from './repeated-mutations.ts';
 import { forCurrentUser, sessionOf } from './session-hooks.ts';
 
 /**
- * Follows a space from its first page of messages on, which another hook loads: updates the cached lists of its messages
+ * Follows a space from its newest page of messages on, which another hook loads: updates the cached lists of its messages
  * when messages are sent, changed or deleted. Loads them again if its position is no longer valid, for example after an
  * upgrade of the server, or too old. Of all visible tabs with the same space, one sends requests for the others; a hidden
  * tab sends none.
  * @returns the error that has ended it, such as 404 when the reader has lost access to the space; null before
  */
 export function useLiveMessages(spaceId: string, options: LiveOptions = {}): ApiError | null {
-  const feed = { ...messagesIn(spaceId), lists: listsOf(spaceId), apply: applyEvents };
+  const feed = { ...messagesIn(spaceId), lists: currentListsOf(spaceId), apply: applyEvents };
   return useFollowing(feed, options);
 }
 
-function applyEvents(queryClient: QueryClient, events: SpaceEvents): void {
+/** Changes the cached lists of a space by what has happened in it. */
+export function applyEvents(queryClient: QueryClient, events: SpaceEvents): void {
   for (const message of events.items) hideUnsent(queryClient, message);
   for (const message of [...events.items, ...events.changed_items])
     putMessage(queryClient, message);

@@ -336,7 +336,7 @@ test('a failed change of an earlier user is not reverted in the cache of the nex
   expect(cached()).toEqual(loaded);
 });
 
-test('useConversation loads pages until the first unread message, and marks visible messages as read', async () => {
+test('useConversation begins around the first unread message, and marks visible messages as read', async () => {
   const { message_id } = await sendMessage(grace, space, 'Read');
   await api.markRead({
     client: ada.client,
@@ -361,6 +361,49 @@ test('useConversation loads pages until the first unread message, and marks visi
   };
   await vi.waitFor(async () => expect(await unread()).toBe(50), 15_000);
   expect(hook.current.firstUnread?.text).toBe('1');
+});
+
+test('useConversation begins around a linked message, and follows when the newest ones are loaded', async () => {
+  const sent: Message[] = [];
+  for (let number = 0; number < 120; number += 1) {
+    sent.push(await sendMessage(grace, space, `${number}`));
+  }
+  const reply = { space_id: space.space_id, text: 'Answer', reply_to: sent[119]?.message_id };
+  const hook = render(
+    ({ messageId }: { messageId: string | null }) =>
+      useConversation(space.space_id, { client, messageId }),
+    { messageId: (sent[30] as Message).message_id },
+  );
+  const numbers = () => hook.current.messages.map(({ text }) => Number(text));
+  const range = (first: number, last: number) =>
+    Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  const loadNewer = () => hook.current.query.fetchPreviousPage();
+  await eventually(() => expect(numbers()).toEqual(range(6, 55)));
+  // It cannot follow those that are loaded, because others are in between.
+  sent.push(await sendMessage(ada, space, '120'));
+  hook.current.send('121');
+  await eventually(() => expect(hook.current.unsent).toEqual([]));
+  await eventually(() => expect(numbers().slice(-50)).toEqual(range(72, 121)));
+
+  hook.render({ messageId: (sent[40] as Message).message_id });
+  await eventually(() => expect(numbers()).toEqual(range(16, 65)));
+  // It is loaded already.
+  hook.render({ messageId: (sent[50] as Message).message_id });
+  expect(numbers()).toEqual(range(16, 65));
+  await loadNewer();
+  await eventually(() => expect(numbers()).toEqual(range(16, 115)));
+  const deleted = (sent[20] as Message).message_id;
+  await api.deleteMessage({ client: grace.client, path: { message_id: deleted } });
+  await loadNewer();
+  const left = range(16, 121).filter((number) => number !== 20);
+  await eventually(() => expect(numbers()).toEqual(left));
+  expect(hook.current.query.hasPreviousPage).toBe(false);
+  await api.sendMessage({ client: grace.client, body: reply, throwOnError: true });
+  await eventually(() => expect(hook.current.messages.at(-1)?.text).toBe('Answer'));
+
+  hook.render({ messageId: deleted });
+  await eventually(() => expect(hook.current.missing?.code).toBe('message_not_found'));
+  await eventually(() => expect(hook.current.isReady).toBe(true));
 });
 
 test('joining is visible at once, also while the space is being loaded, and reverted if it fails', async () => {

@@ -1142,7 +1142,9 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await openView(other, '#/');
       for (let number = 2; number <= 71; number += 1) await send(number);
       const messages = other.getByRole('region', { name: 'Messages' });
-      const isShown = (locator: Locator) =>
+      const isShown = async (locator: Locator) =>
+        // Later messages are loaded when the reader comes near them.
+        (await locator.count()) > 0 &&
         locator.evaluate((element) => {
           const { top, bottom } = element.getBoundingClientRect();
           return top >= 0 && bottom <= window.innerHeight;
@@ -1172,6 +1174,67 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       expect(await isShown(messageOf(other, 'Number 1.'))).toBe(true);
       await openView(other, '#/');
       await expect.poll(unread).toBe(1);
+    });
+
+    test('that begins at the message of a link, and in which names are completed', async () => {
+      const [writer, reader] = [await service.register(), await service.register('Ada Lovelace')];
+      await using page = await open('#/sign-in');
+      await signIn(page, writer);
+      const address = await createSpace(page, 'Long letters', 'public');
+      const space_id = idIn(address);
+      await service.fetch(`/api/participations/${space_id}`, { method: 'PUT', ...reader });
+      const ids: string[] = [];
+      for (let number = 1; number <= 120; number += 1) {
+        const body = JSON.stringify({ space_id, text: `Number ${number}.` });
+        const headers = { ...writer.headers, 'content-type': 'application/json' };
+        const response = await service.fetch('/api/messages', { method: 'POST', headers, body });
+        ids.push(((await response.json()) as { message_id: string }).message_id);
+      }
+      await openView(page, `${address}&message=${ids[9]}`);
+      await expect.poll(() => focusedText(page)).toMatch(/Number 10\.$/);
+      await disappears(messageOf(page, 'Number 120.'));
+      // Reads on to the newest messages, and follows them.
+      await page.getByRole('region', { name: 'Messages' }).focus();
+      const end = async () => {
+        await page.keyboard.press('End');
+        return messageOf(page, 'Number 120.').isVisible();
+      };
+      await expect.poll(end).toBe(true);
+      await disappears(page.getByText('Loading later messages'));
+
+      const field = page.getByRole('textbox', { name: 'Message' });
+      await field.pressSequentially('Thanks, @ad');
+      const option = page.getByRole('option', { name: 'Ada Lovelace', selected: true });
+      await appears(option);
+      await expectAccessible(page, 'the completion of a name');
+      await field.press('Escape');
+      await disappears(option);
+      await field.press('a');
+      await appears(option);
+      await field.press('Enter');
+      await field.press('!');
+      expect(await field.inputValue()).toBe('Thanks, @Ada Lovelace !');
+      await field.press('Enter');
+      const sent = messageOf(page, 'Thanks');
+      await appears(sent.getByRole('link', { name: 'Ada Lovelace' }));
+      await expectAccessible(page, 'a mention');
+
+      // The beginning of an answered message leads to it, or shows all of it.
+      await field.fill(`${'Very long. '.repeat(20)}The end.`);
+      await field.press('Enter');
+      await messageOf(page, 'The end.').hover();
+      await messageOf(page, 'The end.').getByRole('button', { name: 'Reply to message' }).click();
+      await page.keyboard.type('Short.');
+      await page.keyboard.press('Enter');
+      const answer = messageOf(page, 'Short.');
+      await answer.getByRole('button', { name: /^Show all/, expanded: false }).click();
+      await appears(answer.getByText('The end.'));
+      await expectAccessible(page, 'an answer with the whole message');
+
+      await using other = await open('#/sign-in');
+      await signIn(other, reader);
+      await openView(other, '#/your-spaces');
+      await appears(other.getByRole('heading', { level: 3, name: /Long letters.*1 mention you/ }));
     });
 
     test('with text that is read from right to left', async () => {

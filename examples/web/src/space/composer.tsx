@@ -1,6 +1,7 @@
 import { type FormEvent, useId, useRef } from 'react';
 import { Counter, charactersLeft } from '../ui/counter.tsx';
 import { Icon } from '../ui/icon.tsx';
+import { MentionField } from './mention-field.tsx';
 
 const MAX_CODE_POINTS = 2000;
 
@@ -29,10 +30,10 @@ export function Composer(props: ComposerProps) {
   return (
     <form ref={form} className="composer" onSubmit={submit}>
       <Counter id={id} left={left} max={MAX_CODE_POINTS} />
-      <textarea
+      <MentionField
         aria-label={label}
         aria-describedby={id}
-        // biome-ignore lint/a11y/noAutofocus: the button of the edit had the focus.
+        // The button of the edit had the focus.
         autoFocus={!!onCancel}
         aria-invalid={left < 0}
         placeholder="Write a message"
@@ -40,7 +41,7 @@ export function Composer(props: ComposerProps) {
         dir="auto"
         enterKeyHint="send"
         value={draft}
-        onChange={(event) => setDraft(event.target.value)}
+        onChange={setDraft}
         onKeyDown={(event) => {
           if (event.key === 'Escape') onCancel?.();
           // While text is composed, such as Japanese, Enter chooses a word.

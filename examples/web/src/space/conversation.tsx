@@ -4,22 +4,19 @@ import { useConversation } from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
 import { LastMessage } from '../start/your-spaces.tsx';
 import { useDraft } from '../ui/draft.ts';
-import { Failure } from '../ui/explanation.tsx';
+import { Failure, FormFailure } from '../ui/explanation.tsx';
 import { useNearView } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDay } from '../words.ts';
 import { Composer } from './composer.tsx';
 import { JoinBar } from './join-bar.tsx';
-import { LinkedMessage } from './linked-message.tsx';
+import { Mentionable } from './mention-field.tsx';
 import { MessageItem } from './message-item.tsx';
 import { useScrolling } from './scrolling.ts';
 import { UnsentItem } from './unsent-item.tsx';
 
 /** Messages of one author within this time share one header. */
 const GROUP_MS = 5 * 60_000;
-
-/** A linked message is looked for among this many. An older one is shown above the others. */
-const MAX_SEARCHED = 500;
 
 interface ConversationProps {
   space: Space;
@@ -34,38 +31,41 @@ export function Conversation({ space, linkedId, onAccessChange }: ConversationPr
   const { space_id } = space;
   const conversation = useConversation(space_id, {
     isParticipant: space.participation !== null,
+    messageId: linkedId,
     onError: ({ code }) => {
       if (code === 'not_a_participant') onAccessChange();
     },
   });
-  const { query, messages, isReady, firstUnread, lost, shown, show } = conversation;
-  const { unsent, send, sendAgain, discard } = conversation;
+  const { query, messages, isReady, firstUnread, missing, lost, shown, show } = conversation;
+  const { unsent, send, sendAgain, discard, showNewest } = conversation;
   useEffect(() => {
     if (lost) onAccessChange();
   }, [lost, onAccessChange]);
   const { draft, change: setDraft } = useDraft(`message ${space_id}`);
   const profile = useProfile();
   const [original, setOriginal] = useState<Message | null>(null);
-  const { scroller, list, scrollToEnd } = useScrolling(messages, isReady, show);
-  const isFound = messages.some(({ message_id }) => message_id === linkedId);
-  useEffect(() => {
-    const element = isReady && isFound && document.getElementById(linkedId ?? '');
-    if (!element) return;
-    element.scrollIntoView({ block: 'center' });
-    element.focus({ preventScroll: true });
-  }, [isReady, isFound, linkedId]);
-  const { hasNextPage, isFetching, fetchNextPage } = query;
-  const isSearching =
-    isReady && !!linkedId && !isFound && hasNextPage && messages.length < MAX_SEARCHED;
-  useEffect(() => {
-    if (isSearching && !isFetching) void fetchNextPage();
-  }, [isSearching, isFetching, fetchNextPage]);
+  const { hasNextPage, hasPreviousPage, isFetching, fetchNextPage, fetchPreviousPage } = query;
+  const { scroller, list, scrollToEnd, openAtEnd } = useScrolling({
+    messages,
+    isReady,
+    linkedId,
+    hasNewer: hasPreviousPage,
+    show,
+  });
   const top = useNearView(() => {
     if (isReady && hasNextPage && !isFetching) void fetchNextPage();
   });
+  const end = useNearView(() => {
+    if (isReady && hasPreviousPage && !isFetching) void fetchPreviousPage();
+  });
   const newest = messages.at(-1);
+  function goToEnd(): void {
+    if (hasPreviousPage) openAtEnd();
+    else scrollToEnd();
+    showNewest();
+  }
   function sendAtEnd(text: string): void {
-    scrollToEnd();
+    goToEnd();
     send(text, original);
     setOriginal(null);
   }
@@ -73,9 +73,10 @@ export function Conversation({ space, linkedId, onAccessChange }: ConversationPr
     setOriginal(message);
     document.querySelector<HTMLElement>('#after-messages textarea')?.focus();
   }
+  const writers = messages.map(({ author }) => author).reverse();
   return (
-    <>
-      {linkedId && !isFound && <LinkedMessage id={linkedId} />}
+    <Mentionable value={{ spaceId: space_id, writers }}>
+      {missing && <FormFailure error={missing} />}
       <button
         type="button"
         className="skip-link"
@@ -123,12 +124,15 @@ export function Conversation({ space, linkedId, onAccessChange }: ConversationPr
                 />
               ))}
           </ol>
+          <p ref={end} className="list-status">
+            {hasPreviousPage && 'Loading later messages …'}
+          </p>
           <Announcement newest={newest} ownId={profile?.user_id} />
         </div>
       </section>
       <section id="after-messages" tabIndex={-1} aria-label="Write">
-        {shown && newest && newest.created_at > shown.created_at && (
-          <button type="button" className="secondary small newer" onClick={scrollToEnd}>
+        {(hasPreviousPage || (shown && newest && newest.created_at > shown.created_at)) && (
+          <button type="button" className="secondary small newer" onClick={goToEnd}>
             New messages
           </button>
         )}
@@ -146,7 +150,7 @@ export function Conversation({ space, linkedId, onAccessChange }: ConversationPr
           <JoinBar space={space} />
         )}
       </section>
-    </>
+    </Mentionable>
   );
 }
 

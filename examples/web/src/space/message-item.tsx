@@ -4,15 +4,15 @@ import type { Message, Space } from 'space-service';
 import { deleteMessageMutation, reportMessageMutation } from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
-import { LastMessage } from '../start/your-spaces.tsx';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { LinkedText } from '../ui/linked-text.tsx';
 import { showConfirmation } from '../ui/notice.tsx';
 import { formatTime, quote } from '../words.ts';
 import { Appreciation } from './appreciation.tsx';
 import { Appreciations } from './appreciations.tsx';
+import { MessageText } from './message-text.tsx';
+import { Original } from './original.tsx';
 import { OwnText } from './own-text.tsx';
 import { ReportButton } from './report-button.tsx';
 
@@ -71,9 +71,7 @@ export function MessageItem(props: MessageItemProps) {
             onEnd={() => setIsEdited(false)}
           />
         ) : (
-          <p className="text" dir="auto">
-            <LinkedText text={text} />
-          </p>
+          <MessageText text={text} mentions={message.mentions} />
         )}
         {/* The toolbar is shown when the mouse is over the message, or the focus in it. */}
         <div className={isPlain ? 'message-footer toolbar' : 'message-footer'}>
@@ -88,18 +86,6 @@ export function MessageItem(props: MessageItemProps) {
         </div>
       </article>
     </li>
-  );
-}
-
-/** The beginning of the message that another one answers, with a link to it. */
-function Original({ message: { space_id, reply_to } }: { message: Message }) {
-  if (!reply_to) return <p className="hint">Answers a message that has been deleted.</p>;
-  return (
-    <p className="original">
-      <a href={addressOf('space', { id: space_id, message: reply_to.message_id })}>
-        <LastMessage {...reply_to} />
-      </a>
-    </p>
   );
 }
 

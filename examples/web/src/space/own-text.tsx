@@ -2,8 +2,8 @@ import { useState } from 'react';
 import type { Message } from 'space-service';
 import { useMessageEdit } from 'space-service/tanstack-react-query';
 import { explain } from '../errors.ts';
-import { LinkedText } from '../ui/linked-text.tsx';
 import { Composer } from './composer.tsx';
+import { MessageText } from './message-text.tsx';
 
 interface OwnTextProps {
   message: Message;
@@ -21,9 +21,7 @@ export function OwnText({ message, isEdited, onEdit, onEnd }: OwnTextProps) {
   const status = waitsFor ? `Waiting to be saved. ${explain(waitsFor)}` : 'Saving …';
   return (
     <>
-      <p className="text" dir="auto">
-        <LinkedText text={text} />
-      </p>
+      <MessageText text={text} mentions={unsaved ? [] : message.mentions} />
       {unsaved && (
         <p role={error ? 'alert' : 'status'} className={error ? 'field-error' : 'hint'}>
           {error ? `Not saved. ${explain(error)}` : status}

@@ -4,14 +4,27 @@ import { useAddress } from '../navigation.ts';
 /** The service counts at most as many in a space. */
 const MAX_UNREAD = 100;
 
+interface UnreadProps {
+  count: number;
+  /** How many of them mention the reader. */
+  mentions?: number;
+}
+
 /** A number of unread messages. */
-export function Unread({ count }: { count: number }) {
+export function Unread({ count, mentions = 0 }: UnreadProps) {
   if (count === 0) return null;
   return (
-    <span className="badge">
-      {shorten(count)}
-      <span className="visually-hidden"> unread</span>
-    </span>
+    <>
+      {mentions > 0 && (
+        <span className="badge mentions" title={`${shorten(mentions)} mention you`}>
+          @<span className="visually-hidden"> {shorten(mentions)} mention you,</span>
+        </span>
+      )}
+      <span className="badge">
+        {shorten(count)}
+        <span className="visually-hidden"> unread</span>
+      </span>
+    </>
   );
 }
 

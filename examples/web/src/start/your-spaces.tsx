@@ -28,11 +28,11 @@ export function YourSpaces() {
           </p>
         }
       >
-        {({ space, unread_count, last_message }) => (
+        {({ space, unread_count, unread_mentions, last_message }) => (
           <SpaceRow
             key={space.space_id}
             space={space}
-            badge={<Unread count={unread_count} />}
+            badge={<Unread count={unread_count} mentions={unread_mentions} />}
             text={last_message && <LastMessage {...last_message} />}
           />
         )}
@@ -61,7 +61,7 @@ export function RecentSpaces() {
   );
 }
 
-function Shortcut({ space, unread_count, last_message }: Participation) {
+function Shortcut({ space, unread_count, unread_mentions, last_message }: Participation) {
   return (
     <li>
       <a href={addressOf('space', { id: space.space_id })}>
@@ -70,7 +70,7 @@ function Shortcut({ space, unread_count, last_message }: Participation) {
           <bdi>{space.title}</bdi>
           {last_message && <LastMessage {...last_message} />}
         </span>
-        <Unread count={unread_count} />
+        <Unread count={unread_count} mentions={unread_mentions} />
       </a>
     </li>
   );
