@@ -1166,8 +1166,12 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await other.getByRole('button', { name: 'New messages' }).click();
       await expect.poll(() => isShown(messageOf(other, 'Number 71.'))).toBe(true);
       await messages.focus();
+      const begin = async () => {
+        await other.keyboard.press('Home');
+        return other.getByText('The beginning of this space.').isVisible();
+      };
+      await expect.poll(begin).toBe(true);
       await other.keyboard.press('Home');
-      await appears(other.getByText('The beginning of this space.'));
       await expect.poll(() => isShown(messageOf(other, 'Number 1.'))).toBe(true);
       await send(72);
       await appears(other.getByRole('button', { name: 'New messages' }));

@@ -25,7 +25,7 @@ export function Original({ message: { space_id, reply_to } }: { message: Message
         <button
           type="button"
           className="secondary small"
-          aria-label={`Show all of message ${quote(reply_to.text)}`}
+          aria-label={`${isWhole ? 'Show less' : 'Show all'} of message ${quote(reply_to.text)}`}
           aria-expanded={isWhole}
           onClick={() => setIsWhole(!isWhole)}
         >
