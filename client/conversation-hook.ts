@@ -23,6 +23,8 @@ interface Beginning {
   spaceId: string;
   messageId: string | null;
   around: string | undefined;
+  /** Whether it was asked to begin with the newest messages. */
+  isAtEnd?: boolean;
 }
 
 /**
@@ -57,8 +59,8 @@ export function useConversation(spaceId: string, options: ConversationOptions = 
   if (readUntil !== undefined && !(isBegun && beginning.messageId === messageId)) {
     const isLoaded = isReady && messages.some(({ message_id }) => message_id === messageId);
     const isKept = isBegun && (isLoaded || messageId === null);
-    const begin = () => messageId ?? firstUnreadTime();
-    setBeginning({ spaceId, messageId, around: isKept ? around : begin() });
+    const next = { spaceId, messageId, around: messageId ?? firstUnreadTime() };
+    setBeginning(isKept ? { ...beginning, messageId } : next);
   }
   // The linked message may have been deleted.
   const [missing, setMissing] = useState<{ messageId: string; error: ApiError }>();
@@ -70,6 +72,13 @@ export function useConversation(spaceId: string, options: ConversationOptions = 
   ) {
     setMissing({ messageId, error });
     setBeginning({ ...beginning, around: firstUnreadTime() });
+  }
+
+  // The number of unread messages in the cache can be outdated. Then, the newest page begins after the first of them.
+  const isNewestPage = isReady && around === undefined && data.pages.length === 1 && hasNextPage;
+  const [first] = messages;
+  if (isNewestPage && !beginning.isAtEnd && readUntil && first && first.created_at > readUntil) {
+    setBeginning({ ...beginning, around: readUntil });
   }
 
   function firstUnreadTime(): string | undefined {
@@ -94,7 +103,8 @@ export function useConversation(spaceId: string, options: ConversationOptions = 
 
   /** Loads the newest messages, if others remain to be loaded before them. */
   function showNewest(): void {
-    if (isBegun && data && !isCurrent(data)) setBeginning({ ...beginning, around: undefined });
+    if (isBegun && data && !isCurrent(data))
+      setBeginning({ ...beginning, around: undefined, isAtEnd: true });
   }
 
   return {

@@ -16,6 +16,7 @@ import {
 } from '../../client/index.ts';
 import {
   createQueryClient,
+  getParticipationOptions,
   getSpaceOptions,
   listMessagesInfiniteOptions,
   useAppreciation,
@@ -344,6 +345,8 @@ test('useConversation begins around the first unread message, and marks visible 
     body: { message_id },
     throwOnError: true,
   });
+  // In the cache, nothing is unread.
+  await queryClient.fetchQuery(getParticipationOptions({ client, path: space }));
   await sendMessage(ada, space, 'Own');
   for (let number = 1; number <= 60; number += 1) await sendMessage(grace, space, `${number}`);
   const hook = render(() => useConversation(space.space_id, { client }), undefined);
