@@ -107,7 +107,7 @@ test('Timeouts of the database do not apply to migrations and imports', async ()
 /** Longer than the timeouts of requests. */
 const LONG_WAIT_MS = 33_000;
 
-test.concurrent.each([
+test.concurrent.for([
   {
     work: 'rebuild of the search index',
     lock: 'LOCK TABLE write_lock IN EXCLUSIVE MODE',
@@ -121,7 +121,8 @@ test.concurrent.each([
   },
 ])(
   'A server waits for the $work of another one, however long it takes, and logs this',
-  async ({ work, lock, line }) => {
+  // The imported `expect` belongs to no test as soon as the other one has ended.
+  async ({ work, lock, line }, { expect }) => {
     const url = await server.createDatabase(work);
     {
       await using app = await startApp({ DATABASE_URL: url });

@@ -28,7 +28,6 @@ export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
     'sessions.last_used_at',
     'reports.created_at',
     'idempotency_keys.created_at',
-    'mentions.created_at',
   ],
 };
 
