@@ -35,7 +35,7 @@ export function useLiveMessages(spaceId: string, options: LiveOptions = {}): Api
   return useFollowing(feed, options);
 }
 
-/** Changes the cached lists of a space by what has happened in it. */
+/** Applies the events of a space to its cached lists of messages. */
 export function applyEvents(queryClient: QueryClient, events: SpaceEvents): void {
   for (const message of events.items) hideUnsent(queryClient, message);
   for (const message of [...events.items, ...events.changed_items])

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Participant } from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
@@ -85,7 +86,8 @@ async function assertFewModerators(trx: Database, spacePk: number): Promise<void
     .selectFrom('participations')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('space_pk', '=', spacePk)
-    .where('is_moderator', '=', 1)
+    // Not a parameter, because SQLite would not use the partial index.
+    .where('is_moderator', '=', sql.lit(1))
     .executeTakeFirstOrThrow();
   if (count < MAX_MODERATORS) return;
   throw new DomainError(

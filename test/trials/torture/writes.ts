@@ -345,7 +345,7 @@ export function createWrites(state: TrafficState): Writes {
     },
   };
 
-  /** Returns the text of a message, which mentions its author or nobody: other writers change the names of others. */
+  /** Returns a text that mentions its author or nobody, because other writers change the names of other users. */
   function newText({ mark: author }: TrafficUser, mark: string) {
     const isMentioned = Math.random() < 0.3;
     const beginning = text(mark, 12);
