@@ -3,8 +3,14 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
 /** Operating systems assign higher ports to outgoing connections and to servers that listen on port 0. */
-const MAX_UNASSIGNED_PORT = 32_767;
 const MIN_UNASSIGNED_PORT = 20_000;
+const MAX_UNASSIGNED_PORT = 32_767;
+
+/** Each process that runs tests takes its ports from a range of its own. */
+const RANGES = 32;
+const RANGE_SIZE = Math.floor((MAX_UNASSIGNED_PORT - MIN_UNASSIGNED_PORT + 1) / RANGES);
+const FIRST_PORT =
+  MIN_UNASSIGNED_PORT + (Number(process.env.VITEST_POOL_ID ?? 0) % RANGES) * RANGE_SIZE;
 
 /** A port of 127.0.0.1 that is in use until it is disposed. */
 export interface OccupiedPort extends AsyncDisposable {
@@ -26,12 +32,12 @@ export async function occupyPort(port = 0): Promise<OccupiedPort> {
 }
 
 /**
- * Returns a free port of 127.0.0.1. Does not reserve it, but the system does not assign it to anything else before the
- * program under test listens on it.
+ * Returns a free port of 127.0.0.1. Does not reserve it, but neither the system nor another process that runs tests
+ * assigns it to anything else before the program under test listens on it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(MIN_UNASSIGNED_PORT, MAX_UNASSIGNED_PORT + 1);
+    const port = randomInt(FIRST_PORT, FIRST_PORT + RANGE_SIZE);
     try {
       await using _ = await occupyPort(port);
       return port;

@@ -1195,6 +1195,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
         ids.push(((await response.json()) as { message_id: string }).message_id);
       }
       await openView(page, `${address}&message=${ids[9]}`);
+      // Not with the messages that the page received while it showed the space.
+      await page.reload();
       await expect.poll(() => focusedText(page)).toMatch(/Number 10\.$/);
       await disappears(messageOf(page, 'Number 120.'));
       // Reads on to the newest messages, and follows them.
