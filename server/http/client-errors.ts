@@ -15,14 +15,16 @@ type Log = Pick<FastifyBaseLogger, 'info'>;
 // Node.js reports malformed and late requests, and unsupported Expect headers, as events of the server. Fastify's error
 // handler and `onSend` hooks do not see these responses, so this module writes them completely.
 
-/** The responses to the latest request on each connection, and to the one before it. */
-const lastResponses = new WeakMap<Socket, { latest: ServerResponse; earlier?: ServerResponse }>();
+/** The responses on each connection that have not been sent completely, in the order of their requests. */
+const openResponses = new WeakMap<Socket, Set<ServerResponse>>();
 
 /** Makes `clientErrorHandler` wait until a server has answered earlier requests on the connection. */
 export function recordResponses({ server }: { server: Server }): void {
-  server.on('request', ({ socket }, latest) => {
-    const earlier = lastResponses.get(socket)?.latest;
-    lastResponses.set(socket, earlier ? { latest, earlier } : { latest });
+  server.on('request', ({ socket }, response) => {
+    const responses = openResponses.get(socket) ?? new Set();
+    openResponses.set(socket, responses.add(response));
+    // A connection that waits for its next request must not keep the last one in memory.
+    response.once('close', () => responses.delete(response));
   });
 }
 
@@ -57,10 +59,9 @@ export function clientErrorHandler({ corsOrigins }: Pick<Config, 'corsOrigins'>,
       socket.destroy();
       return;
     }
-    const { latest, earlier } = lastResponses.get(socket) ?? {};
-    // If only its body is malformed, `latest` is the response to the malformed request itself.
-    const pending = latest?.req.complete ? latest : earlier;
-    if (!pending || pending.closed) {
+    // If only its body is malformed, the last one is the response to the malformed request itself.
+    const pending = [...(openResponses.get(socket) ?? [])].findLast(({ req }) => req.complete);
+    if (!pending) {
       respond(socket, code);
       return;
     }
