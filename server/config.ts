@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import type { Action } from '../generated/counted-operations.gen.ts';
 import { OperatorError, withoutPassword } from './errors.ts';
 
@@ -17,6 +17,10 @@ export interface Config {
   avatarBaseUrl: string;
   /** Null for the folder `avatars` in `dataDir`. */
   avatarBucket: BucketLocation | null;
+  /** Which scheduled backups are kept, with the shortest period first. Empty without a schedule. */
+  backups: BackupRule[];
+  /** Where scheduled backups are. Null if they are not configured. */
+  backupLocation: BackupLocation | null;
   /** Number of processes that serve requests. */
   workers: number;
   /** Drain period: time after a stop signal during which requests are accepted while `/readyz` responds with 503. */
@@ -66,6 +70,18 @@ export interface BucketLocation {
   /** URL of the storage. Null for AWS. */
   endpoint: string | null;
 }
+
+/** Keeps the last backups of this number of periods that have some. */
+export interface BackupRule {
+  period: BackupPeriod;
+  count: number;
+}
+
+/** In ascending order. */
+export const BACKUP_PERIODS = ['hourly', 'daily', 'weekly', 'monthly', 'yearly'] as const;
+export type BackupPeriod = (typeof BACKUP_PERIODS)[number];
+
+export type BackupLocation = { folder: string } | { bucket: BucketLocation };
 
 export interface SessionLifetimes {
   /** Maximum time since the last use. */
@@ -142,7 +158,8 @@ export function readConfig(env: Environment): Config {
     dataDir: resolve(text('DATA_DIR', './data')),
     databaseUrl,
     avatarBaseUrl: url('CDN_URL', `${publicUrl}/avatars`),
-    avatarBucket: readAvatarBucket(env),
+    avatarBucket: readBucket(env, 'AVATARS'),
+    ...readBackupSettings(env, resolve(text('DATA_DIR', './data')), databaseUrl),
     workers: integer('WORKERS', 1, 1, 64),
     drainSeconds: integer('DRAIN_SECONDS', 1, 0, 3600),
     trustProxy: list(
@@ -205,20 +222,73 @@ function readMailSettings(env: Environment): MailSettings | null {
   };
 }
 
-function readAvatarBucket(env: Environment): BucketLocation | null {
+function readBucket(env: Environment, prefix: 'AVATARS' | 'BACKUPS'): BucketLocation | null {
   const { text, url } = parsersFor(env);
-  const name = text('AVATARS_BUCKET', '');
+  const [bucketName, endpointName] = [`${prefix}_BUCKET`, `${prefix}_ENDPOINT`];
+  const name = text(bucketName, '');
   if (!/^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$/.test(name)) {
     throw new ConfigError(
-      'AVATARS_BUCKET',
+      bucketName,
       name,
       'must be empty or the name of a bucket: 3 to 63 lowercase letters, digits, dots and hyphens',
     );
   }
-  const endpoint = text('AVATARS_ENDPOINT', '');
-  if (name !== '') return { name, endpoint: endpoint ? url('AVATARS_ENDPOINT', '') : null };
-  if (endpoint !== '') throw new ConfigError('AVATARS_ENDPOINT', endpoint, 'needs AVATARS_BUCKET');
+  const endpoint = text(endpointName, '');
+  if (name !== '') return { name, endpoint: endpoint ? url(endpointName, '') : null };
+  if (endpoint !== '') throw new ConfigError(endpointName, endpoint, `needs ${bucketName}`);
   return null;
+}
+
+function readBackupSettings(
+  env: Environment,
+  dataDir: string,
+  databaseUrl: string | null,
+): Pick<Config, 'backups' | 'backupLocation'> {
+  const { text } = parsersFor(env);
+  const schedule = text('BACKUPS', '');
+  const folderName = text('BACKUPS_FOLDER', '');
+  const bucket = readBucket(env, 'BACKUPS');
+  const invalidSchedule = (requirement: string) =>
+    new ConfigError('BACKUPS', schedule, requirement);
+  const backups = schedule
+    .split(',')
+    .filter((item) => item.trim() !== '')
+    .map((item): BackupRule => {
+      const [, name, count] = /^ *([a-z]+):([1-9]\d{0,3}) *$/.exec(item) ?? [];
+      const period = BACKUP_PERIODS.find((each) => each === name);
+      if (period) return { period, count: Number(count) };
+      throw invalidSchedule(
+        `must be a comma-separated list of ${BACKUP_PERIODS.join(', ')}, each with the number of backups to keep, such as daily:7,weekly:4`,
+      );
+    })
+    .sort((a, b) => BACKUP_PERIODS.indexOf(a.period) - BACKUP_PERIODS.indexOf(b.period));
+  if (new Set(backups.map(({ period }) => period)).size < backups.length) {
+    throw invalidSchedule('must name each period once');
+  }
+  if (backups.length > 0 && databaseUrl !== null) {
+    throw invalidSchedule('with DATABASE_URL, use pg_dump or pgBackRest, and remove this setting');
+  }
+  if (backups.length > 0 && folderName === '' && bucket === null) {
+    throw invalidSchedule('needs BACKUPS_FOLDER or BACKUPS_BUCKET');
+  }
+  if (folderName === '') {
+    const avatars = readBucket(env, 'AVATARS');
+    if (bucket && bucket.name === avatars?.name && bucket.endpoint === avatars.endpoint) {
+      throw new ConfigError(
+        'BACKUPS_BUCKET',
+        bucket.name,
+        'must not be AVATARS_BUCKET, whose objects a CDN can read',
+      );
+    }
+    return { backups, backupLocation: bucket && { bucket } };
+  }
+  if (bucket)
+    throw new ConfigError('BACKUPS_FOLDER', folderName, 'must be empty with BACKUPS_BUCKET');
+  const folder = resolve(folderName);
+  if (!relative(dataDir, folder).startsWith('..')) {
+    throw new ConfigError('BACKUPS_FOLDER', folderName, 'must be outside of DATA_DIR');
+  }
+  return { backups, backupLocation: { folder } };
 }
 
 function readQuotas(env: Environment, hasRateLimits: boolean): Quotas {

@@ -2,8 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BucketLocation } from '../config.ts';
 import { OperatorError } from '../errors.ts';
-import { type Bucket, BucketError, openBucket } from './bucket.ts';
-import { claimStore, MARKER_NAME, type MarkedStore, MarkerError } from './database-marker.ts';
+import { type Bucket, BucketError, openBucket } from '../storage/bucket.ts';
+import {
+  claimStore,
+  MARKER_NAME,
+  type MarkedStore,
+  MarkerError,
+} from '../storage/database-marker.ts';
 import {
   type AvatarStore,
   assertAvatarName,
@@ -36,7 +41,7 @@ export async function openAvatarBucket(
   baseUrl: string,
   onUnavailable: (error: BucketError) => void,
 ): Promise<AvatarStore> {
-  const bucket = openBucket(location);
+  const bucket = openBucket(location, 'avatar bucket');
   const put = (name: string, bytes: Uint8Array) =>
     bucket.put(name, bytes, { contentType: 'image/webp', cacheControl: cacheControlOf(name) });
 
@@ -129,6 +134,7 @@ function markedBucket(bucket: Bucket, name: string): MarkedStore {
   const headers = { contentType: 'text/plain', cacheControl: 'no-store' };
   return {
     description: `The avatar bucket ${name}`,
+    content: 'avatars',
     markerDescription: `the object ${MARKER_NAME}`,
     advice: 'Use another bucket.',
     read: async () => (await bucket.read(MARKER_NAME))?.bytes,

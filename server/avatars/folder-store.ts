@@ -1,8 +1,8 @@
 import { mkdir, opendir, readFile, stat, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { claimStore, MARKER_NAME, type MarkedStore } from '../storage/database-marker.ts';
 import { replaceFile, syncFolder } from '../system/durable-files.ts';
-import { claimStore, MARKER_NAME, type MarkedStore } from './database-marker.ts';
 import {
   type AvatarStore,
   assertAvatarName,
@@ -71,6 +71,7 @@ function markedFolder(folder: string): MarkedStore {
   const file = join(folder, MARKER_NAME);
   return {
     description: `The avatar folder ${folder}`,
+    content: 'avatars',
     markerDescription: `the file ${file}`,
     advice: 'Check DATABASE_URL and DATA_DIR.',
     async read() {

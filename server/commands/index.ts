@@ -48,10 +48,10 @@ export const commands = {
     load: async () => (await import('./backup.ts')).backUp,
   },
   restore: {
-    positionals: 'BACKUP',
+    positionals: '[BACKUP]',
     summary: 'Replaces the database in DATA_DIR by a backup, while no server runs.',
     details:
-      'It checks the backup, deletes accounts again that were deleted since then, and copies the folder avatars next to BACKUP, if there is one.',
+      'BACKUP is a file, or the name of a scheduled backup. Without it, the command lists the names. It checks the backup, deletes accounts again that were deleted since then, and copies the avatars of a scheduled backup, or the folder avatars next to the file.',
     load: async () => (await import('./restore.ts')).restore,
   },
   migrate: {

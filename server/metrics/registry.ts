@@ -7,7 +7,7 @@ import type { Engine } from '../database/engine.ts';
 import { measureOutbox } from '../mail/outbox.ts';
 import { countUnexamined } from '../message-words/indexing.ts';
 import { countReports } from '../reports/reports.ts';
-import { readLastBackup } from '../system/last-backup.ts';
+import { hasBackupFailed, readLastBackup } from '../system/last-backup.ts';
 import { type OutageLog, RESOURCES } from '../system/outage-log.ts';
 import type { Waits } from '../system/waits.ts';
 
@@ -82,7 +82,7 @@ export function openMetrics(
   collectQueueLengths(registry, engine);
   collectFromDatabase(registry, engine);
   collectWaits(registry, waits);
-  collectLastBackup(registry, dataDir);
+  collectBackups(registry, dataDir);
   collectActivity(registry, engine);
   collectPendingSpaces(registry, engine);
   collectOutages(registry, engine, outageLog);
@@ -215,7 +215,16 @@ function collectWaits(registry: Registry, waits: Pick<Waits, 'count'>): void {
   });
 }
 
-function collectLastBackup(registry: Registry, dataDir: string): void {
+function collectBackups(registry: Registry, dataDir: string): void {
+  new Gauge({
+    name: 'space_service_backup_failing',
+    help: '1 if the last scheduled backup failed, otherwise 0',
+    registers: [registry],
+    aggregator: 'max',
+    async collect() {
+      this.set((await hasBackupFailed(dataDir)) ? 1 : 0);
+    },
+  });
   new Gauge({
     name: 'space_service_last_backup_timestamp_seconds',
     help: 'Unix time of the last backup that succeeded, 0 if none is known',

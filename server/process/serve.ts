@@ -9,6 +9,7 @@ import { logOperatorCommands } from '../system/operator-commands.ts';
 import { watchDescriptors } from './descriptors.ts';
 import { logStart } from './log.ts';
 import { explainListenError } from './port.ts';
+import { scheduleBackups } from './scheduled-backups.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
 import { ProcessStopDeadline } from './stop-deadline.ts';
@@ -35,10 +36,13 @@ export async function serve(
       stopDeadline,
       mail: demo?.mailbox,
     });
-    return { context, app: await buildApp(context, TIME_LIMITS, demo) };
+    const backups = runsMaintenance
+      ? await scheduleBackups(config, context.engine, log)
+      : undefined;
+    return { context, backups, app: await buildApp(context, TIME_LIMITS, demo) };
   };
   // The supervisor of workers responds until one of them listens.
-  const { context, app } = runsMaintenance
+  const { context, backups, app } = runsMaintenance
     ? await respondWhileStarting(config, open)
     : await open();
   try {
@@ -62,6 +66,7 @@ export async function serve(
   stopOnSignal(async (signal) => {
     if (runsMaintenance) log.info({ signal }, 'stopping');
     stopDeadline.start(config);
+    backups?.[Symbol.dispose]();
     await app.close();
     await context[Symbol.asyncDispose]();
     if (runsMaintenance) log.info('stopped');

@@ -13,6 +13,7 @@ import { grantRenderingTurns } from '../system/cluster-turns.ts';
 import { logOperatorCommands } from '../system/operator-commands.ts';
 import { logStart } from './log.ts';
 import { resolvePort } from './port.ts';
+import { scheduleBackups } from './scheduled-backups.ts';
 import { SHARES_PORT } from './serve.ts';
 import { stopOnSignal } from './signals.ts';
 import { respondWhileStarting } from './startup-responder.ts';
@@ -54,16 +55,17 @@ export function sendHeartbeats(): void {
 export async function superviseWorkers(config: Config, log: FastifyBaseLogger): Promise<void> {
   logStart(config, log);
   const stopDeadline = new ProcessStopDeadline(log);
-  const engine = await respondWhileStarting(config, async () => {
+  const { engine, backups } = await respondWhileStarting(config, async () => {
     await using opened = new AsyncDisposableStack();
     const database = opened.use(
       await openServiceDatabase(config, log, { runsMaintenance: true, stopDeadline }),
     );
     // Each worker opens the store, too. Here, a wrong setting is reported once.
     await openAvatars(config, database, log);
+    const backups = await scheduleBackups(config, database, log);
     // Keeps the database open.
     opened.move();
-    return database;
+    return { engine: database, backups };
   });
   // Workers listen on a shared port, so none of them would notice another service on it.
   const port = await resolvePort(config);
@@ -126,6 +128,7 @@ export async function superviseWorkers(config: Config, log: FastifyBaseLogger): 
       .filter((worker) => worker !== undefined)
       .filter((worker) => !worker.isDead());
     stopDeadline.start(config);
+    backups[Symbol.dispose]();
     const codes = await Promise.all(running.map((worker) => stopWorker(worker, config, log)));
     await engine.close();
     log.info('stopped');

@@ -20,7 +20,7 @@ const layers = [
   ['housekeeping.ts', 'mailer.ts', 'metrics', 'tasks.ts'],
   // Domains: plain functions without HTTP.
   ['sample'],
-  ['import-export', 'reports'],
+  ['backups', 'import-export', 'reports'],
   ['account-lifecycle', 'profile'],
   ['messages'],
   ['spaces'],
@@ -31,6 +31,7 @@ const layers = [
   // Storage, and the splitting of text into indexed words.
   ['database'],
   ['text'],
+  ['storage'],
   // Used by everything.
   ['config.ts', 'contract.ts', 'pagination.ts', 'system'],
   ['errors.ts'],

@@ -34,6 +34,7 @@ const domains = [
   'accounts',
   'auth',
   'avatars',
+  'backups',
   'import-export',
   'mail',
   'message-words',
@@ -75,18 +76,20 @@ test('Only server/database/ names a database product', () => {
 });
 
 // It is large, and most services store avatars in a folder.
-test('The AWS SDK is loaded only by the bucket store, which is loaded on demand', () => {
+test('The AWS SDK is loaded only by the bucket stores, which are loaded on demand', () => {
   const server = sourcesIn('server');
   const users = server.filter(({ imports }) =>
     imports.some((each) => /^@(aws-sdk|smithy)\//.test(each)),
   );
-  expect(users.map(({ path }) => path)).toEqual(['server/avatars/bucket.ts']);
+  expect(users.map(({ path }) => path)).toEqual(['server/storage/bucket.ts']);
   expect(pathsMatching(/from '[^']*\/bucket\.ts'/, server)).toEqual([
     'server/avatars/bucket-store.ts',
+    'server/backups/bucket-store.ts',
   ]);
   expect(pathsMatching(/from '[^']*\/bucket-store\.ts'/, server)).toEqual([]);
   expect(pathsMatching(/await import\('[^']*\/bucket-store\.ts'\)/, server)).toEqual([
     'server/avatars/open.ts',
+    'server/backups/store.ts',
   ]);
 });
 

@@ -10,7 +10,6 @@ import {
 } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openAvatarBucket } from '../../server/avatars/bucket-store.ts';
-import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import {
   type AvatarStore,
   DEFAULT_AVATAR_FILE,
@@ -18,6 +17,7 @@ import {
   newAvatarName,
 } from '../../server/avatars/store.ts';
 import { OperatorError } from '../../server/errors.ts';
+import { MARKER_NAME } from '../../server/storage/database-marker.ts';
 import { startHttpServer } from '../support/http-server.ts';
 import { freePort } from '../support/ports.ts';
 import { awsEnvironment, hasS3Server, type S3Server, startS3Server } from '../support/s3.ts';

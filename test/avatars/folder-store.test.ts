@@ -13,7 +13,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { openAvatarFolder } from '../../server/avatars/folder-store.ts';
 import {
   type AvatarStore,
@@ -23,6 +22,7 @@ import {
   newAvatarName,
 } from '../../server/avatars/store.ts';
 import { OperatorError } from '../../server/errors.ts';
+import { MARKER_NAME } from '../../server/storage/database-marker.ts';
 
 const DATABASE_ID = 'database';
 const BASE_URL = 'https://cdn.example.org/avatars';

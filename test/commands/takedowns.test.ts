@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
-import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
+import { MARKER_NAME } from '../../server/storage/database-marker.ts';
 import { ada } from '../import-export/records.ts';
 import { uploadAvatar } from '../support/avatar.ts';
 import type { TestUser } from '../support/client.ts';

@@ -46,6 +46,29 @@ describe('The settings', () => {
     );
   });
 
+  test('name the backups to keep, and a folder or bucket for them', () => {
+    const bucket = { BACKUPS_BUCKET: 'backups' };
+    const { backups, backupLocation } = readConfig({ ...bucket, BACKUPS: 'weekly:4, daily:7' });
+    expect(backups).toEqual([
+      { period: 'daily', count: 7 },
+      { period: 'weekly', count: 4 },
+    ]);
+    expect(backupLocation).toEqual({ bucket: { name: 'backups', endpoint: null } });
+    expect(readConfig({}).backups).toEqual([]);
+  });
+
+  test.each([
+    [{ BACKUPS: 'daily' }, 'such as daily:7,weekly:4'],
+    [{ BACKUPS: 'daily:0' }, 'such as daily:7,weekly:4'],
+    [{ BACKUPS: 'fortnightly:2' }, 'such as daily:7,weekly:4'],
+    [{ BACKUPS: 'daily:7,daily:8' }, 'each period once'],
+    [{ BACKUPS: 'daily:7', DATABASE_URL: 'postgres://h/d' }, 'pg_dump or pgBackRest'],
+    [{ BACKUPS_BUCKET: 'both' }, 'must be empty with BACKUPS_BUCKET'],
+    [{ BACKUPS_FOLDER: '', BACKUPS_BUCKET: 'a-b', AVATARS_BUCKET: 'a-b' }, 'not be AVATARS_BUCKET'],
+  ])('reject %j', (env, requirement) => {
+    expect(() => readConfig({ BACKUPS_FOLDER: '/backups', ...env })).toThrow(requirement);
+  });
+
   test('ignore spaces in lists, and replace empty values with defaults', () => {
     const config = readConfig({
       TRUST_PROXY: ' 10.0.0.0/8 , ::1',
@@ -105,6 +128,9 @@ describe('The settings', () => {
     ['DATABASE_READ_URL', 'postgres://localhost/spaces'],
     ['AVATARS_BUCKET', 'My Bucket'],
     ['AVATARS_ENDPOINT', 'https://s3.example.org'],
+    ['BACKUPS', 'daily:7'],
+    ['BACKUPS_BUCKET', 'My Bucket'],
+    ['BACKUPS_FOLDER', './data/backups'],
   ])('reject %s=%s in one line with the name, the value and the requirement', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
     expect(() => readConfig({ [name]: value })).toThrow(

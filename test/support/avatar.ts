@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import * as api from '../../generated/sdk.gen.ts';
-import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
 import { DEFAULT_AVATAR_NAME } from '../../server/avatars/store.ts';
+import { MARKER_NAME } from '../../server/storage/database-marker.ts';
 import type { TestApp } from './app.ts';
 import type { TestUser } from './client.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
-import { MARKER_NAME } from '../../server/avatars/database-marker.ts';
+import { MARKER_NAME } from '../../server/storage/database-marker.ts';
 import { findGoProgram } from './go-programs.ts';
 import { freePort } from './ports.ts';
 import { startProcess } from './processes.ts';

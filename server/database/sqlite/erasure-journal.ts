@@ -1,16 +1,17 @@
 import { open, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { syncFolder } from '../../system/durable-files.ts';
 import type { Database } from '../engine.ts';
 import { codeOf } from '../error-code.ts';
 import { ioError } from './errors.ts';
+import { erasureJournal } from './location.ts';
 
 // A backup from before the deletion of an account brings it back. So a file beside the database has a line for each
 // deleted account, with the time of the deletion and a hash of the id. The hash does not reveal the id.
 
 /** @param file the database */
-export function journalOf(file: string): string {
-  return join(dirname(file), 'erased-accounts.txt');
+function journalOf(file: string): string {
+  return erasureJournal({ dataDir: dirname(file) });
 }
 
 /**

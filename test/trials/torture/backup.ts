@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MARKER_NAME } from '../../../server/avatars/database-marker.ts';
+import { MARKER_NAME } from '../../../server/storage/database-marker.ts';
 import { completeCommand } from '../../support/commands.ts';
 import { assertIndexed, assertIntact, databaseFile } from '../../support/integrity.ts';
 import { startServer } from '../../support/server.ts';

@@ -1,5 +1,7 @@
+import { createReadStream, createWriteStream } from 'node:fs';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -7,15 +9,19 @@ import {
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
 import type { BucketLocation } from '../config.ts';
 
-/** Maximum time of one operation on the bucket, including its retry. */
+/** Maximum time of one operation on the bucket, including its retry. Files have no limit. */
 const OPERATION_TIMEOUT_MS = 5_000;
 
 /** Short enough that an operation has time for a second attempt. */
 const CONNECTION_TIMEOUT_MS = 2_000;
 
 const MAX_ATTEMPTS = 2;
+
+/** Of a file that is uploaded in parts. S3 accepts 10,000 of them, so a file can have 640 GB. */
+const PART_BYTES = 64 * 1024 * 1024;
 
 /** HTTP statuses of a conditional write. */
 const OBJECT_EXISTS = 412;
@@ -32,7 +38,11 @@ export interface Bucket {
   /** Does nothing if there is no such object. */
   remove(key: string): Promise<void>;
   /** Lists objects in the order of their keys. */
-  list(maxObjects: number, afterKey?: string): Promise<ObjectList>;
+  list(maxObjects: number, afterKey?: string, prefix?: string): Promise<ObjectList>;
+  /** Uploads a file of any size. The object appears once it is complete. */
+  upload(key: string, file: string): Promise<void>;
+  /** Downloads an object into a file, which it creates or replaces. */
+  download(key: string, file: string): Promise<void>;
 }
 
 export interface ObjectHeaders {
@@ -46,7 +56,7 @@ export interface StoredObject {
 }
 
 export interface ObjectList {
-  objects: { key: string; modifiedAt: Date | undefined }[];
+  objects: { key: string; modifiedAt: Date | undefined; bytes: number }[];
   hasMore: boolean;
 }
 
@@ -55,16 +65,23 @@ export class BucketError extends Error {
   /** Whether a retry may succeed with the same settings. */
   readonly isTemporary: boolean;
 
+  /** @param bucket its purpose and name, such as `avatar bucket spaces-avatars` */
   constructor(bucket: string, cause: unknown) {
     // Without `cause`, because the logger would append its message, which repeats the reason.
-    super(`The avatar bucket ${bucket} cannot be used: ${reasonOf(cause)}`);
+    super(`The ${bucket} cannot be used: ${reasonOf(cause)}`);
     this.name = 'BucketError';
     this.isTemporary = isTemporary(cause);
   }
 }
 
-/** Returns the bucket without a request to the storage, so it may not exist. */
-export function openBucket({ name, endpoint }: BucketLocation): Bucket {
+/**
+ * Returns the bucket without a request to the storage, so it may not exist.
+ * @param purpose the kind of bucket, for error messages
+ */
+export function openBucket(
+  { name, endpoint }: BucketLocation,
+  purpose: 'avatar bucket' | 'backup bucket',
+): Bucket {
   const client = new S3Client({
     // Storages other than AWS rarely have a host name for each bucket.
     ...(endpoint !== null && { endpoint, forcePathStyle: true }),
@@ -75,13 +92,15 @@ export function openBucket({ name, endpoint }: BucketLocation): Bucket {
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
 
-  const attempt = async <T>(operation: (abortSignal: AbortSignal) => Promise<T>): Promise<T> => {
+  const explain = async <T>(operation: Promise<T>): Promise<T> => {
     try {
-      return await operation(AbortSignal.timeout(OPERATION_TIMEOUT_MS));
+      return await operation;
     } catch (error) {
-      throw new BucketError(name, error);
+      throw new BucketError(`${purpose} ${name}`, error);
     }
   };
+  const attempt = <T>(operation: (abortSignal: AbortSignal) => Promise<T>): Promise<T> =>
+    explain(operation(AbortSignal.timeout(OPERATION_TIMEOUT_MS)));
 
   const inputOf = (
     key: string,
@@ -140,20 +159,39 @@ export function openBucket({ name, endpoint }: BucketLocation): Bucket {
         }
       }),
 
-    list: (maxObjects, afterKey) =>
+    list: (maxObjects, afterKey, prefix) =>
       attempt(async (abortSignal) => {
         const command = new ListObjectsV2Command({
           Bucket: name,
           MaxKeys: maxObjects,
           StartAfter: afterKey,
+          Prefix: prefix,
         });
         const { Contents = [], IsTruncated = false } = await client.send(command, { abortSignal });
-        const objects = Contents.map(({ Key, LastModified }) => ({
+        const objects = Contents.map(({ Key, LastModified, Size = 0 }) => ({
           key: Key as string,
           modifiedAt: LastModified,
+          bytes: Size,
         }));
         return { objects, hasMore: IsTruncated };
       }),
+
+    upload: (key, file) =>
+      explain(
+        new Upload({
+          client,
+          params: { Bucket: name, Key: key, Body: createReadStream(file) },
+          partSize: PART_BYTES,
+          queueSize: 1,
+        }).done(),
+      ).then(() => {}),
+
+    download: (key, file) =>
+      explain(
+        client
+          .send(new GetObjectCommand({ Bucket: name, Key: key }))
+          .then(({ Body }) => pipeline(Body as Readable, createWriteStream(file, { mode: 0o600 }))),
+      ),
   };
 }
 
