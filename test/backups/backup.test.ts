@@ -108,9 +108,12 @@ test('a backup is restored by its name on another machine, without accounts that
   expect(output).toContain('1 account deleted again');
   expect(output).toContain('1 avatar copied');
   await using restored = await startApp(elsewhere);
-  const statusOf = async (path: string) => (await restored.fetch(path)).status;
-  expect(await statusOf('/api/users/ada')).toBe(200);
-  expect(await statusOf('/api/users/bob')).toBe(404);
+  const statusOfLogin = async (name: string) => {
+    const body = { email: `${name}@example.com`, password: 'correct horse battery' };
+    return (await api.login({ client: restored.client(), body })).response?.status;
+  };
+  expect(await statusOfLogin('ada')).toBe(200);
+  expect(await statusOfLogin('bob')).toBe(401);
   const avatar = await fetch(restored.url + new URL(url).pathname);
   expect(avatar.status).toBe(200);
 
