@@ -35,6 +35,7 @@ import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
 import { TIME_LIMITS, type TimeLimits } from './http/time-limits.ts';
+import { traceRequests } from './http/tracing.ts';
 import { takeTurns } from './http/turns.ts';
 import { rejectUnknownPaths } from './http/unknown-paths.ts';
 import { limitUnsentResponses } from './http/unsent-responses.ts';
@@ -62,6 +63,8 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const { config, log } = context;
   const app = Fastify(serverOptions(config, log, timeLimits));
+  // First, because it wraps the handlers of later routes.
+  await traceRequests(app, config);
   app.setErrorHandler(errorHandler(context));
   rememberAddresses(app);
   recordResponses(app);

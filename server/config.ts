@@ -47,6 +47,8 @@ export interface Config {
   metricsToken: string | null;
   /** The label `instance` of all metrics, which tells several machines apart. */
   instance: string;
+  /** Base URL of an OpenTelemetry collector. Null if requests are not traced. */
+  traceEndpoint: string | null;
   logLevel: (typeof LOG_LEVELS)[number];
   sessions: SessionLifetimes;
   /** Time without messages after which systemd restarts the service. Null if it does not. */
@@ -178,6 +180,9 @@ export function readConfig(env: Environment): Config {
     publicRateLimit: hasRateLimits ? publicRateLimit : null,
     metricsToken: text('METRICS_TOKEN', '') || null,
     instance: text('INSTANCE', hostname()),
+    traceEndpoint: text('OTEL_EXPORTER_OTLP_ENDPOINT', '')
+      ? url('OTEL_EXPORTER_OTLP_ENDPOINT', '')
+      : null,
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
     sessions: {
       idleSeconds: integer('SESSION_IDLE_DAYS', 30, 1, 3650) * SECONDS_PER_DAY,

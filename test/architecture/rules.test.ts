@@ -93,6 +93,18 @@ test('The AWS SDK is loaded only by the bucket stores, which are loaded on deman
   ]);
 });
 
+test('OpenTelemetry is loaded only if requests are traced', () => {
+  const server = sourcesIn('server');
+  const users = server.filter(({ imports }) =>
+    imports.some((each) => /otel|^@opentelemetry/.test(each)),
+  );
+  expect(users.map(({ path }) => path)).toEqual(['server/http/otlp-spans.ts']);
+  expect(pathsMatching(/from '[^']*\/otlp-spans\.ts'/, server)).toEqual([]);
+  expect(pathsMatching(/await import\('[^']*\/otlp-spans\.ts'\)/, server)).toEqual([
+    'server/http/tracing.ts',
+  ]);
+});
+
 test('The client does not depend on Node.js', () => {
   const others = /^(?!client\/|generated\/|msw$|react$|@tanstack\/react-query$)/;
   for (const { path } of sourcesIn('client')) {
