@@ -41,7 +41,7 @@ test('a collector gets a span for each request, with the operation, the status a
     const { client, token } = await app.register();
     await createSpace({ client });
     const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
-    const response = await app.fetch('/api/profile', { headers: { traceparent } });
+    const response = await app.fetch('/api/profile/me', { headers: { traceparent } });
     requestId = response.headers.get('x-request-id');
     expect(token).not.toBe('');
   }
