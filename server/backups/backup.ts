@@ -17,8 +17,9 @@ import {
   newBackupName,
   timeOf,
 } from './backup-names.ts';
+import { openBackupStore } from './open.ts';
 import { keptBackups, periodOf } from './retention.ts';
-import { type BackupStore, openBackupStore } from './store.ts';
+import type { BackupStore } from './store.ts';
 
 /** In a store, a copy of the journal of deleted accounts, which a restore on another machine needs. */
 export const JOURNAL_NAME = 'erased-accounts.txt';

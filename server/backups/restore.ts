@@ -8,7 +8,8 @@ import { OperatorError } from '../errors.ts';
 import { createDataFolder } from '../system/data-folder.ts';
 import { forEachConcurrently, JOURNAL_NAME, readAvatarList } from './backup.ts';
 import { completeBackups, databaseOf } from './backup-names.ts';
-import { type BackupStore, openBackupStore } from './store.ts';
+import { openBackupStore } from './open.ts';
+import type { BackupStore } from './store.ts';
 
 /** Returns the names of the scheduled backups, the newest first. */
 export async function listBackups(config: Config): Promise<string[]> {

@@ -1,5 +1,3 @@
-import type { Config } from '../config.ts';
-
 /** Where scheduled backups are kept: a folder or a bucket. Names are those of files in `folder`. */
 export interface BackupStore {
   /** Returns the names in a folder, without folders. Some can end with `.part`, which a killed process has left. */
@@ -28,18 +26,3 @@ export interface BackupStore {
 
 /** The top folder has the databases, and `avatars` the avatars of all backups. */
 export type Folder = 'top' | 'avatars';
-
-/** @throws OperatorError if the store cannot be used */
-export async function openBackupStore({
-  backupLocation,
-  dataDir,
-}: Pick<Config, 'backupLocation' | 'dataDir'>): Promise<BackupStore | undefined> {
-  if (backupLocation === null) return undefined;
-  if ('folder' in backupLocation) {
-    const { openBackupFolder } = await import('./folder-store.ts');
-    return openBackupFolder(backupLocation.folder);
-  }
-  // Loaded only here, because the AWS SDK is large.
-  const { openBackupBucket } = await import('./bucket-store.ts');
-  return openBackupBucket(backupLocation.bucket, dataDir);
-}

@@ -50,6 +50,8 @@ export async function exportSpans(
   provider.register();
   const instrumentation = new FastifyOtelInstrumentation({
     instrumentHooks: false,
+    // The log has those of the service, and rejected requests need no stack.
+    recordExceptions: false,
     requestHook(span, request) {
       span.setAttribute('request.id', request.id);
       const operation = request.routeOptions.config.operation?.operationId;

@@ -2,8 +2,9 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { FastifyBaseLogger } from 'fastify';
 import type { BackupMessage } from '../backups/backup-entry.ts';
+import { openBackupStore } from '../backups/open.ts';
 import { periodOf } from '../backups/retention.ts';
-import { openBackupStore } from '../backups/store.ts';
+import type { BackupStore } from '../backups/store.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { readDatabaseId } from '../database/secrets.ts';
@@ -70,8 +71,9 @@ export async function scheduleBackups(
 
 /** A wrong setting prevents the start. An unavailable storage does not, because everything else works without it. */
 async function assertUsable(config: Config, engine: Engine, log: FastifyBaseLogger): Promise<void> {
-  const store = await openBackupStore(config);
+  let store: BackupStore | undefined;
   try {
+    store = await openBackupStore(config);
     await store?.list('top');
     await store?.claim(await readDatabaseId(engine));
   } catch (error) {

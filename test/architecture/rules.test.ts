@@ -89,7 +89,7 @@ test('The AWS SDK is loaded only by the bucket stores, which are loaded on deman
   expect(pathsMatching(/from '[^']*\/bucket-store\.ts'/, server)).toEqual([]);
   expect(pathsMatching(/await import\('[^']*\/bucket-store\.ts'\)/, server)).toEqual([
     'server/avatars/open.ts',
-    'server/backups/store.ts',
+    'server/backups/open.ts',
   ]);
 });
 

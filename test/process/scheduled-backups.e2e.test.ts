@@ -91,7 +91,7 @@ test('A folder that cannot be used stops the start with one line', async () => {
   };
   const { code, stderr } = await runProgram('start', [], settings);
   expect(code).toBe(EX_CONFIG);
-  expect(stderr).toMatch(/^[^\n]*ENOTDIR[^\n]*\n$/);
+  expect(stderr).toMatch(/^ENOTDIR[^\n]* Check BACKUPS_FOLDER[^\n]*\n$/);
 });
 
 describe.skipIf(!hasS3Server)('With an S3 server', () => {
