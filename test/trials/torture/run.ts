@@ -23,6 +23,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   damage: async () => (await import('./damage.ts')).damage,
   disk: async () => (await import('./disk.ts')).disk,
   backup: async () => (await import('./backup.ts')).backup,
+  upgrade: async () => (await import('./upgrade.ts')).upgrade,
   'long-run': async () => (await import('./long-run.ts')).longRun,
   'slow-clients': async () => (await import('./slow-clients.ts')).slowClients,
   'fair-shares': async () => (await import('./fair-shares.ts')).fairShares,
