@@ -94,6 +94,25 @@ export function describedBy(field: Locator): Promise<string> {
 /** Rules about colors, which are what the dark theme changes. */
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 
+/** Returns the elements whose content is wider than they are, so that a part of it is out of view. */
+function findClipped(): string[] {
+  const isClipped = (element: Element) => {
+    const { overflowX, textOverflow } = getComputedStyle(element);
+    return (
+      element.scrollWidth > element.clientWidth &&
+      overflowX !== 'visible' &&
+      textOverflow !== 'ellipsis' &&
+      !element.matches('.visually-hidden, input, textarea, html')
+    );
+  };
+  return [...document.querySelectorAll('*')]
+    .filter(isClipped)
+    .map(
+      ({ tagName, className, scrollWidth, clientWidth }) =>
+        `${tagName} ${className}: ${scrollWidth} > ${clientWidth}`,
+    );
+}
+
 /** Checks both themes on phones and large screens, and the widths of other devices. */
 export async function expectAccessible(page: Page, view: string): Promise<void> {
   // While something fades in, its contrast is too low.
@@ -109,6 +128,7 @@ export async function expectAccessible(page: Page, view: string): Promise<void> 
   for (const width of [1600, 840, 600, 320, 390, 1280]) {
     await page.setViewportSize({ width, height: width < 1280 ? 640 : 720 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBe(width);
+    expect(await page.evaluate(findClipped), `${view} at ${width} pixels`).toEqual([]);
     if (![320, 390, 1280].includes(width)) continue;
     expect(await findViolations(page), `${view} at ${width} pixels`).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });

@@ -1319,7 +1319,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
 
     // A moderator deletes messages of others.
     await page.reload();
-    await confirm(page.getByRole('button', { name: 'Make moderator: guest' }), 'Make moderator');
+    await confirm(page.getByRole('button', { name: 'Make guest a moderator' }), 'Make moderator');
     await appears(page.getByText('guest is a moderator.'));
     await appears(other.getByRole('button', { name: 'Delete message “Good evening”' }));
     await page.getByRole('button', { name: 'Dismiss guest as a moderator' }).click();

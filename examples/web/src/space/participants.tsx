@@ -8,6 +8,7 @@ import {
 } from 'space-service/tanstack-react-query';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
+import { Icon } from '../ui/icon.tsx';
 import { showFailure, showNotice } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
@@ -62,9 +63,9 @@ function Appoint({ spaceId, user }: ParticipantProps) {
   });
   return (
     <Confirmation
-      label="Make moderator"
-      name={`Make moderator: ${user.username}`}
-      className="secondary small"
+      label={<Icon name="shield" />}
+      name={`Make ${user.username} a moderator`}
+      className="icon-button"
       title={`Make ${user.username} a moderator?`}
       consequences="Moderators can delete all messages, and remove and readmit participants."
       confirm="Make moderator"
@@ -81,14 +82,16 @@ function Dismiss({ spaceId, user }: ParticipantProps) {
     onSuccess: () => showNotice(`${user.username} is no longer a moderator.`),
     onError: showFailure,
   });
+  const name = `Dismiss ${user.username} as a moderator`;
   return (
     <button
       type="button"
-      className="secondary small"
-      aria-label={`Dismiss ${user.username} as a moderator`}
+      className="icon-button"
+      aria-label={name}
+      title={name}
       onClick={() => dismissal.mutate({ path: { space_id: spaceId, user_id: user.user_id } })}
     >
-      Dismiss
+      <Icon name="shield-cross" />
     </button>
   );
 }
@@ -100,9 +103,9 @@ function Remove({ spaceId, user }: ParticipantProps) {
   });
   return (
     <Confirmation
-      label="Remove"
+      label={<Icon name="person-minus" />}
       name={`Remove ${user.username}`}
-      className="secondary small"
+      className="icon-button"
       title={`Remove ${user.username}?`}
       consequences="They cannot join again unless you undo it. Their messages stay."
       confirm="Remove"
