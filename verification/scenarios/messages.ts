@@ -4,6 +4,8 @@ import type { User } from './caller.ts';
 import { equal, require } from './expectations.ts';
 import type { Scenario } from './scenario.ts';
 
+const TWELVE_TREES = 'alder birch cedar elder ficus hazel larch maple olive poplar rowan willow';
+
 export const messages: Scenario[] = [
   {
     operation: 'sendMessage',
@@ -249,6 +251,9 @@ export const messages: Scenario[] = [
       for (const around of [other.message_id, 'unknown']) {
         await anonymous.refused('listMessages', { space_id, around }, 'message_not_found');
       }
+      for (const around of ['2026-02-30T20:17:31.004Z', '2026-13-01T20:17:31.004Z']) {
+        await anonymous.refused('listMessages', { space_id, around }, 'invalid_request');
+      }
     },
   },
   {
@@ -259,16 +264,15 @@ export const messages: Scenario[] = [
       const [ada] = (await users(1)) as [User];
       const space = await createSpace(ada);
       const { space_id } = space;
-      const texts = ['Élan vital', 'a wet dough', 'dough, wet!', 'dry doughs', '明日は東京都へ'];
-      const sent: Message[] = [];
-      for (const text of texts) sent.push(await send(ada, space, text));
-      const [elan, wetDough, doughWet, doughs, tokyo] = sent as [
-        Message,
-        Message,
-        Message,
-        Message,
-        Message,
-      ];
+      const empty = await anonymous.call('listMessages', { space_id, q: 'elan' });
+      const elan = await send(ada, space, 'Élan vital');
+      const first = await anonymous.call('listMessages', { space_id, after: empty.newer_cursor });
+      equal(first.items, [elan], 'The messages after a search in an empty space');
+      const wetDough = await send(ada, space, 'a wet dough');
+      const doughWet = await send(ada, space, 'dough, wet!');
+      const doughs = await send(ada, space, 'dry doughs');
+      const tokyo = await send(ada, space, '明日は東京都へ');
+      const trees = await send(ada, space, TWELVE_TREES);
       const find = async (q: string, inputs: object = {}) =>
         anonymous.call('listMessages', { space_id, q, ...inputs });
       const finds = async (q: string, found: Message[]) =>
@@ -277,13 +281,25 @@ export const messages: Scenario[] = [
       await finds('dough', [doughs, doughWet, wetDough]);
       await finds('WET dou', [doughWet, wetDough]);
       await finds('"wet dough"', [wetDough]);
+      await finds('"wet dou"', []);
+      await finds('"wet" do', [doughWet, wetDough]);
+      await finds('do "wet"', []);
       await finds('京都', [tokyo]);
+      await finds('"京都"', [tokyo]);
+      await finds(`${TWELVE_TREES} yew`, [trees]);
+      await finds(TWELVE_TREES.replace('willow', 'yew'), []);
       await finds('duogh', []);
       await finds('?!', []);
       const found: Message[] = [];
       for (let cursor: string | undefined; ; ) {
         const page = await find('dough', { limit: 1, ...(cursor && { cursor }) });
+        require(page.items.length <= 1, 'A page has more messages than `limit`');
         found.push(...page.items);
+        if (cursor) {
+          const { newer_cursor: after } = page;
+          const { items } = await anonymous.call('listMessages', { space_id, after });
+          equal(items.at(-1), trees, 'The newest message after a later page');
+        }
         if (page.next_cursor === null) break;
         cursor = page.next_cursor;
       }
