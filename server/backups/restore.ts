@@ -3,7 +3,7 @@ import type { AvatarStore } from '../avatars/store.ts';
 import { listAvatars } from '../avatars/used-avatars.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
-import { erasureJournal } from '../database/open.ts';
+import { erasureJournal } from '../database/erasure-journal.ts';
 import { OperatorError } from '../errors.ts';
 import { createDataFolder } from '../system/data-folder.ts';
 import { forEachConcurrently, JOURNAL_NAME, readAvatarList } from './backup.ts';

@@ -49,6 +49,10 @@ export const commands = {
   },
   restore: {
     positionals: '[BACKUP]',
+    flags: {
+      'deletions-only':
+        'Only deletes accounts again that erased-accounts.txt names, for example after pg_restore. The server may run.',
+    },
     summary: 'Replaces the database in DATA_DIR by a backup, while no server runs.',
     details:
       'BACKUP is a file, or the name of a scheduled backup. Without it, the command lists the names. It checks the backup, deletes accounts again that were deleted since then, and copies the avatars of a scheduled backup, or the folder avatars next to the file.',

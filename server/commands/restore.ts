@@ -7,10 +7,18 @@ import { timeOf } from '../backups/backup-names.ts';
 import { listBackups, restoreAvatars, useBackup } from '../backups/restore.ts';
 import { describeTarget, withConfig } from '../command-line/on-database.ts';
 import type { Config } from '../config.ts';
+import { erasureJournal, readErasures } from '../database/erasure-journal.ts';
 import { databaseKind, openDatabase } from '../database/open.ts';
+import { OperatorError } from '../errors.ts';
 import { quantity } from '../text/quantity.ts';
 
-export const restore = withConfig(async (config, { argument: backup }, { console }) => {
+export const restore = withConfig(async (config, { argument: backup, flags }, { console }) => {
+  if (flags.includes('deletions-only')) {
+    if (backup !== '') throw new OperatorError('With --deletions-only, name no backup.');
+    console.log(`${quantity(await repeatDeletions(config), 'account')} deleted again.`);
+    console.error(describeTarget(config));
+    return;
+  }
   if (backup === '') {
     for (const name of await listBackups(config)) console.log(name);
     return;
@@ -29,6 +37,15 @@ export const restore = withConfig(async (config, { argument: backup }, { console
   }
   console.error(describeTarget(config));
 });
+
+/** Returns the number of deleted accounts. */
+async function repeatDeletions(config: Config): Promise<number> {
+  const journal = erasureJournal(config);
+  // Otherwise, a wrong DATA_DIR would look like a journal without deletions.
+  if (!existsSync(journal)) throw new OperatorError(`${journal} does not exist.`);
+  await using engine = await openDatabase(config, { purpose: 'command' });
+  return await eraseAccounts(engine, await readErasures(journal));
+}
 
 async function restoreScheduled(config: Config, name: string) {
   let restored: Awaited<ReturnType<typeof restoreDatabase>> | undefined;

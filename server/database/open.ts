@@ -5,7 +5,6 @@ import type { DatabaseKind, Location, OpenOptions } from './kind.ts';
 import { databaseFile, lockFile } from './sqlite/location.ts';
 
 export { isBackup, isDatabaseFile } from './sqlite/copy-mark.ts';
-export { erasureJournal } from './sqlite/location.ts';
 
 /** Returns the kind of the configured database. Loads only the modules of this kind. */
 export async function databaseKind({ databaseUrl }: Location): Promise<DatabaseKind> {

@@ -314,7 +314,10 @@ interface DiscardedAvatars {
   remove_after: string;
 }
 
-/** Only in SQLite. Requests to overwrite deleted content in the database files, one for each deleted account. */
+/**
+ * Requests to overwrite deleted content in the database files, one for each deleted account. On PostgreSQL, only until
+ * its hash is in the journal.
+ */
 interface PendingPurges {
   id: ColumnType<number, never, never>;
   requested_at: string;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { completeCommand, runCommand } from '../support/commands.ts';
@@ -44,7 +44,10 @@ beforeEach(async () => {
   useFolder(await mkdtemp(join(tmpdir(), 'restore-')));
   await cp(prepared, folder, { recursive: true });
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(folder, { recursive: true });
+});
 
 async function statusOfLogin(app: TestApp, name: string): Promise<number | undefined> {
   const body = { email: `${name}@example.com`, password: 'correct horse battery' };
@@ -76,6 +79,27 @@ test('the service keeps a hash of the ids of deleted accounts, and nothing else 
   const hash = createHash('sha256').update(bobId).digest('hex');
   const line = new RegExp(`^\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z ${hash}\n$`);
   await expect.poll(() => journal().catch(() => '')).toMatch(line);
+});
+
+test('if the hashes cannot be stored, the service logs a warning and keeps them for later', async () => {
+  await mkdir(join(DATA_DIR, 'erased-accounts.txt'));
+  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  await using app = await startApp({ DATA_DIR });
+  await expect.poll(() => warn.mock.calls.flat().join()).toMatch(/retry.*erased-accounts\.txt/);
+  const pending = app.context.engine.db.selectFrom('pending_purges').select('user_id_hash');
+  expect(await pending.execute()).toEqual([{ user_id_hash: expect.any(String) }]);
+});
+
+test('deletes accounts again from a database that another program has restored', async () => {
+  const restore = () => runCommand('restore', ['--deletions-only'], { DATA_DIR });
+  expect((await restore()).stderr).toContain('erased-accounts.txt does not exist');
+  const hash = createHash('sha256').update(bobId).digest('hex');
+  await writeFile(join(DATA_DIR, 'erased-accounts.txt'), `2026-11-22T00:00:00.000Z ${hash}\n`);
+  await copyFile(backup, databaseFile(DATA_DIR));
+  expect(await restore()).toMatchObject({ code: 0, stdout: '1 account deleted again.\n' });
+  await using app = await startApp({ DATA_DIR });
+  expect(await statusOfLogin(app, 'ada')).toBe(200);
+  expect(await statusOfLogin(app, 'bob')).toBe(401);
 });
 
 test('does not replace the database of a running server', async () => {

@@ -7,6 +7,8 @@ export interface ThreadSettings {
   database: string;
   /** The file of the copy of the search index, if any. */
   indexFolder?: string | undefined;
+  /** The file for the hashes of deleted accounts. On SQLite, it is next to the database. */
+  journal?: string | undefined;
   runsMaintenance: boolean;
   /** URL of a module that exports `tasks`. */
   tasksModule: string | undefined;

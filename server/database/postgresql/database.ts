@@ -1,5 +1,6 @@
 import { OperatorError } from '../../errors.ts';
 import { createDataFolder } from '../../system/data-folder.ts';
+import { erasureJournal } from '../erasure-journal.ts';
 import type { DatabaseKind, Location } from '../kind.ts';
 import { searchIndexFolder } from '../sqlite/location.ts';
 import { openPostgresql, readMissingMigrations } from './engine.ts';
@@ -22,6 +23,7 @@ export const postgresql: DatabaseKind = {
     return openPostgresql(urlOf(location), {
       ...options,
       indexFolder: searchIndexFolder(location),
+      journal: erasureJournal(location),
     });
   },
 
@@ -30,7 +32,9 @@ export const postgresql: DatabaseKind = {
   },
 
   async restore() {
-    throw new OperatorError('DATABASE_URL is set. Use pg_restore to restore the database.');
+    throw new OperatorError(
+      'DATABASE_URL is set. Use pg_restore to restore the database, and then this command with --deletions-only.',
+    );
   },
 
   async compact() {

@@ -39,6 +39,8 @@ import { failAtDeadline, stopThread } from './stopping.ts';
 interface PostgresqlOptions extends OpenOptions {
   /** The folder for the copy of the search index. */
   indexFolder?: string;
+  /** The file for the hashes of deleted accounts. See `erasure-journal.ts`. */
+  journal?: string;
 }
 
 const WITHOUT_TIMEOUTS = {
@@ -54,7 +56,7 @@ const WITHOUT_TIMEOUTS = {
  */
 export async function openPostgresql(
   url: string,
-  { indexFolder, ...options }: PostgresqlOptions = {},
+  { indexFolder, journal, ...options }: PostgresqlOptions = {},
 ): Promise<Engine> {
   const isService = options.purpose === undefined || options.purpose === 'service';
   const { runsMaintenance = isService, tasksModule, stopDeadline } = options;
@@ -79,6 +81,7 @@ export async function openPostgresql(
           {
             database: url,
             indexFolder: copy && indexFolder,
+            journal,
             runsMaintenance,
             tasksModule: tasksModule?.href,
           },
@@ -255,9 +258,14 @@ export function createEngine(
     db,
     wordIndex,
     searchIndex,
-    // Not possible. Autovacuum removes deleted rows later, and the write-ahead log, standbys and backups keep them
-    // longer.
-    async requestPurge() {},
+    // Deleted rows cannot be overwritten. Autovacuum removes them later, and the write-ahead log, standbys and backups
+    // keep them longer.
+    async requestPurge(trx, userIdHash) {
+      if (userIdHash === undefined) return;
+      const requested_at = new Date().toISOString();
+      const values = { requested_at, user_id_hash: userIdHash };
+      await trx.insertInto('pending_purges').values(values).execute();
+    },
     async requestLaterPurge() {},
     lockForWriting: onLockWait
       ? (trx, mode) => reportWait(lockForWriting(trx, mode), onLockWait)

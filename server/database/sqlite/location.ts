@@ -19,8 +19,3 @@ export function lockFile({ dataDir }: Location): string {
 export function rateLimitsFile({ dataDir }: Location): string {
   return join(dataDir, 'limits.sqlite');
 }
-
-/** See `erasure-journal.ts`. */
-export function erasureJournal({ dataDir }: Location): string {
-  return join(dataDir, 'erased-accounts.txt');
-}

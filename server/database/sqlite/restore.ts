@@ -4,11 +4,11 @@ import { basename, dirname, join } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 import { replaceFile, syncFolder } from '../../system/durable-files.ts';
 import type { Engine } from '../engine.ts';
+import { erasureJournal, readErasures, recordErasures } from '../erasure-journal.ts';
 import { runCheck } from './check.ts';
 import { removeDamageMark } from './damage.ts';
 import { connect } from './dialect.ts';
 import { openSqlite } from './engine.ts';
-import { readErasures, recordErasures } from './erasure-journal.ts';
 import { explainFailure, isDamage } from './errors.ts';
 import { readAppliedMigrations, readMissingMigrations } from './migrate.ts';
 
@@ -40,9 +40,10 @@ export async function restoreFile(
     }
     await replaceFile(copy, (path) => copyFile(backup, path), { temporaryFile: `${copy}.part` });
     await assertSound(copy, backup);
-    if (existsSync(file)) await recordLastErasures(file);
+    const journal = erasureJournal({ dataDir: dirname(file) });
+    if (existsSync(file)) await recordLastErasures(file, journal);
     await using engine = await openSqlite(copy, { purpose: 'import' });
-    await prepare(engine, await readErasures(file));
+    await prepare(engine, await readErasures(journal));
   } catch (error) {
     await removeCopy();
     throw explainFailure(error, backup);
@@ -68,10 +69,10 @@ async function assertSound(copy: string, backup: string): Promise<void> {
 }
 
 /** Completes the journal, unless the database is damaged or from before the journal. */
-async function recordLastErasures(file: string): Promise<void> {
+async function recordLastErasures(file: string, journal: string): Promise<void> {
   const db = connect(file);
   try {
-    if (readMissingMigrations(file).length === 0) await recordErasures(db, file);
+    if (readMissingMigrations(file).length === 0) await recordErasures(db, journal);
   } catch (error) {
     if (!isDamage(error)) throw error;
   } finally {

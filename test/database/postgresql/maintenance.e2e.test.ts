@@ -51,7 +51,9 @@ test('Deleted rows are erased although the copy of the search index cannot be op
     eraseDeletedRows: async () => ++rounds > 0,
     indexer,
   };
-  const maintenance = new PostgresqlMaintenance(engine, RUNNING, tasks, folder.path);
+  const maintenance = new PostgresqlMaintenance(engine, RUNNING, tasks, {
+    indexFolder: folder.path,
+  });
   await maintenance.runRound();
   expect(rounds).toBe(1);
 });

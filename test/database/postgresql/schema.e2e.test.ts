@@ -25,7 +25,7 @@ import { tablesOf } from '../../support/tables.ts';
 const INDEX_TABLES = [...tablesOf('index'), 'search_revision', 'word_index'];
 
 /** Tables that only one kind of database needs. */
-const ONLY_SQLITE = ['pending_purges', 'last_transaction', ...INDEX_TABLES];
+const ONLY_SQLITE = ['last_transaction', ...INDEX_TABLES];
 const ONLY_POSTGRESQL = [
   'maintenance_lease',
   'rate_limits',

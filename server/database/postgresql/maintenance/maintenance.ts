@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Engine } from '../../engine.ts';
+import { recordErasures } from '../../erasure-journal.ts';
 import type { Maintenance, MaintenanceTasks } from '../../maintenance/run-thread.ts';
+import type { ThreadSettings } from '../../maintenance/thread-messages.ts';
 import { SqliteMaintenance } from '../../sqlite/maintenance/maintenance.ts';
 import { isUnavailable } from '../errors.ts';
 import { pruneLog } from '../search-copy/log.ts';
@@ -13,7 +15,8 @@ const LEASE_SECONDS = 120;
 /** How often the copy of the search index is updated without searches, so that deleted texts leave it. */
 const UPDATE_INTERVAL_MS = 1_000;
 
-const PRUNE_INTERVAL_MS = 60_000;
+/** How often the log of changes is pruned, and the journal of deleted accounts is written. */
+const CLEANUP_INTERVAL_MS = 60_000;
 
 /**
  * Erases deleted rows and indexes messages, in one of the processes that share the database. On each machine, maintains the copy of the
@@ -23,22 +26,24 @@ export class PostgresqlMaintenance implements Maintenance {
   readonly #engine: Engine;
   readonly #stopping: AbortSignal;
   readonly #tasks: MaintenanceTasks;
+  readonly #journal: string | undefined;
   readonly #copy: SearchCopy | undefined;
   #copyMaintenance: { file: string; runRound(): Promise<void> } | undefined;
   readonly #holder = randomUUID();
   #updatedAt = -Infinity;
-  #prunedAt = -Infinity;
+  #cleanedUpAt = -Infinity;
 
-  /** @param indexFolder the copy of the search index; undefined if this process has none */
+  /** @param settings without `indexFolder`, this process has no copy of the search index */
   constructor(
     engine: Engine,
     stopping: AbortSignal,
     tasks: MaintenanceTasks,
-    indexFolder?: string,
+    { indexFolder, journal }: Pick<ThreadSettings, 'indexFolder' | 'journal'> = {},
   ) {
     this.#engine = engine;
     this.#stopping = stopping;
     this.#tasks = tasks;
+    this.#journal = journal;
     if (indexFolder !== undefined && tasks.indexer) {
       this.#copy = new SearchCopy(indexFolder, engine.db, tasks.indexer);
     }
@@ -64,12 +69,28 @@ export class PostgresqlMaintenance implements Maintenance {
   async #maintainDatabase(): Promise<void> {
     if (!(await this.#acquireLease())) return;
     await this.#tasks.eraseDeletedRows();
-    if (performance.now() > this.#prunedAt + PRUNE_INTERVAL_MS) {
+    if (performance.now() > this.#cleanedUpAt + CLEANUP_INTERVAL_MS) {
       await pruneLog(this.#engine.db);
-      this.#prunedAt = performance.now();
+      this.#cleanedUpAt = performance.now();
+      if (this.#journal !== undefined) await this.#recordErasures(this.#journal);
     }
     // Last, because an error ends the round.
     await this.#tasks.indexMessages?.();
+  }
+
+  /** Emits a warning if the journal cannot be written. */
+  async #recordErasures(journal: string): Promise<void> {
+    const { db } = this.#engine;
+    try {
+      await recordErasures(db, journal);
+      // Nothing else happens to these rows. On SQLite, they are also requests to overwrite bytes.
+      await db.deleteFrom('pending_purges').where('user_id_hash', 'is', null).execute();
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      process.emitWarning(
+        `The hashes of deleted accounts could not be written. ${(error as Error).message}`,
+      );
+    }
   }
 
   async #maintainCopy(copy: SearchCopy): Promise<void> {

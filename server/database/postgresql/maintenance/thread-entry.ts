@@ -28,6 +28,6 @@ const engine = createEngine(db);
 await runThread({
   engine,
   createMaintenance: (tasks, stopping) =>
-    new PostgresqlMaintenance(engine, stopping, tasks, settings.indexFolder),
+    new PostgresqlMaintenance(engine, stopping, tasks, settings),
   unavailableError: stoppingError,
 });

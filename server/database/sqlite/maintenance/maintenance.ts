@@ -20,7 +20,6 @@ export class SqliteMaintenance implements Maintenance {
   readonly #stopping: AbortSignal;
   readonly #purger: Purger;
   readonly #tasks: MaintenanceTasks;
-  readonly #recordErasures: () => Promise<void>;
   readonly #dictionaryRefresh: DictionaryRefresh;
   /** The last data version for which all work is done that is due. */
   #handledVersion: number | undefined;
@@ -33,14 +32,13 @@ export class SqliteMaintenance implements Maintenance {
     file: string,
     stopping: AbortSignal,
     tasks: MaintenanceTasks,
-    recordErasures = async () => {},
+    recordErasures?: () => Promise<void>,
   ) {
     this.#db = db;
     this.#stopping = stopping;
     this.#tasks = tasks;
-    this.#recordErasures = recordErasures;
     this.#dictionaryRefresh = new DictionaryRefresh(tasks.refreshDictionary);
-    this.#purger = new Purger(db, file, tasks.refreshDictionary, stopping);
+    this.#purger = new Purger(db, file, tasks.refreshDictionary, stopping, recordErasures);
   }
 
   /** Does pending work. If the disk is full or the file is locked, the next round retries it. */
@@ -58,8 +56,6 @@ export class SqliteMaintenance implements Maintenance {
     if (version === this.#handledVersion && Date.now() < this.#nextPurgeAt) return;
     // Read before the erasure, which may miss the rows of a later request.
     const pending = await this.#purger.readPending();
-    // Before the purge, which deletes the requests.
-    await this.#recordErasures();
     while (!this.#stopping.aborted && (await this.#tasks.fillIndex?.())) {
       await mergeWordIndex(this.#db, this.#stopping);
       await checkpointWal(this.#db);

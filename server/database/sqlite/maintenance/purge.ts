@@ -35,18 +35,22 @@ export class Purger {
   readonly #file: string;
   readonly #refreshDictionary: () => Promise<boolean>;
   readonly #stopping: AbortSignal;
+  readonly #recordErasures: () => Promise<void>;
   #pausesUntil = 0;
 
+  /** @param recordErasures see `erasure-journal.ts`; not for a copy of the search index */
   constructor(
     db: Database,
     file: string,
     refreshDictionary: () => Promise<boolean>,
     stopping: AbortSignal,
+    recordErasures = async () => {},
   ) {
     this.#db = db;
     this.#file = file;
     this.#refreshDictionary = refreshDictionary;
     this.#stopping = stopping;
+    this.#recordErasures = recordErasures;
   }
 
   /** Whether the last purge, also a failed one, is too recent for another one. */
@@ -93,6 +97,8 @@ export class Purger {
   }
 
   async #purgeNow({ lastId, includesIndex }: PendingPurges): Promise<boolean> {
+    // First, because the requests are deleted below.
+    await this.#recordErasures();
     if (includesIndex) {
       await rewriteWordIndex(this.#db, this.#stopping);
       if (this.#stopping.aborted) return false;

@@ -1,9 +1,10 @@
+import { dirname } from 'node:path';
+import { erasureJournal, recordErasures } from '../../erasure-journal.ts';
 import { runThread, settings, stopSignal } from '../../maintenance/run-thread.ts';
 import { DamageWatch } from '../check.ts';
 import { isMarkedAsDamaged } from '../damage.ts';
 import { connect } from '../dialect.ts';
 import { createEngine } from '../engine.ts';
-import { recordErasures } from '../erasure-journal.ts';
 import { busyError, isDamage } from '../errors.ts';
 import { startMeter } from '../waiting.ts';
 import { SqliteMaintenance } from './maintenance.ts';
@@ -14,6 +15,7 @@ const FIRST_CHECK_MS = 60_000;
 const CHECK_INTERVAL_MS = 24 * 3_600_000;
 
 const { database: file } = settings;
+const journal = erasureJournal({ dataDir: dirname(file) });
 
 const watch = new DamageWatch(file);
 const db = connect(file, startMeter(watch.report), stopSignal);
@@ -22,7 +24,7 @@ await runThread({
   engine: createEngine(db),
   createMaintenance(tasks, stopping) {
     const maintenance = new SqliteMaintenance(db, file, stopping, tasks, () =>
-      recordErasures(db, file),
+      recordErasures(db, journal),
     );
     // The damaged file may have been replaced.
     let nextCheckAt = performance.now() + (isMarkedAsDamaged(file) ? 0 : FIRST_CHECK_MS);
