@@ -9,13 +9,13 @@ const PATTERN_MESSAGE = 'is blank or has characters that are not accepted';
  */
 export function withMessages(code: string): string {
   const changed = code
-    .replaceAll(/z\.string\(\)(?:\.(?:min|max)\(\d+\))+/g, (text) =>
+    .replaceAll(/z\.(?:string|iso\.datetime)\(\)(?:\.(?:min|max)\(\d+\))+/g, (text) =>
       text.replaceAll(/(min|max)\((\d+)\)/g, (_, bound, limit) =>
         withMessage(bound, limit, `${bound}Length`),
       ),
     )
-    .replaceAll(/(?<=z\.array\(.*\)\.)max\((\d+)\)/g, (_, limit) =>
-      withMessage('max', limit, 'maxItems'),
+    .replaceAll(/(?<=z\.array\(.*\)\.)(min|max)\((\d+)\)/g, (_, bound, limit) =>
+      withMessage(bound, limit, `${bound}Items`),
     )
     .replaceAll(/\b(gte|lte)\((\d+)\)/g, (_, bound, limit) =>
       withMessage(bound, limit, bound === 'gte' ? 'minimum' : 'maximum'),

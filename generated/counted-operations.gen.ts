@@ -3,6 +3,7 @@
 /** The operations that count against quotas of the account per hour and day: `x-counts-as` in the contract. */
 export const COUNTED_OPERATIONS = {
   changeBio: 'change',
+  createToken: 'change',
   createSpace: 'space',
   updateSpace: 'space',
   renewInvitationCode: 'change',

@@ -137,6 +137,20 @@ export interface OperationTypes {
     successExample: 'first' | 'last';
     errorStatus: keyof types.ListSessionsErrors;
   };
+  listTokens: {
+    method: 'GET';
+    data: types.ListTokensData;
+    response: types.ListTokensResponse;
+    successExample: 'first' | 'last';
+    errorStatus: keyof types.ListTokensErrors;
+  };
+  createToken: {
+    method: 'POST';
+    data: types.CreateTokenData;
+    response: types.CreateTokenResponse;
+    successExample: 'success';
+    errorStatus: keyof types.CreateTokenErrors;
+  };
   listSpaces: {
     method: 'GET';
     data: types.ListSpacesData;
@@ -206,6 +220,13 @@ export interface OperationTypes {
     response: types.EndSessionResponse;
     successExample: 'success';
     errorStatus: keyof types.EndSessionErrors;
+  };
+  revokeToken: {
+    method: 'DELETE';
+    data: types.RevokeTokenData;
+    response: types.RevokeTokenResponse;
+    successExample: 'success';
+    errorStatus: keyof types.RevokeTokenErrors;
   };
   getSpace: {
     method: 'GET';
@@ -525,6 +546,24 @@ const problem7: ResponseExample<types.Problem> = {
 };
 
 const problem8: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "WWW-Authenticate": "Bearer"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This request needs the scope read, which the access token lacks.",
+    "code": "insufficient_scope",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem9: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -549,7 +588,7 @@ const problem8: ResponseExample<types.Problem> = {
   }
 };
 
-const problem9: ResponseExample<types.Problem> = {
+const problem10: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -574,7 +613,7 @@ const problem9: ResponseExample<types.Problem> = {
   }
 };
 
-const problem10: ResponseExample<types.Problem> = {
+const problem11: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -591,7 +630,24 @@ const problem10: ResponseExample<types.Problem> = {
   }
 };
 
-const problem11: ResponseExample<types.Problem> = {
+const problem12: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This request needs the scope profile, which the access token lacks.",
+    "code": "insufficient_scope",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem13: ResponseExample<types.Problem> = {
   "status": 408,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -608,7 +664,7 @@ const problem11: ResponseExample<types.Problem> = {
   }
 };
 
-const problem12: ResponseExample<types.Problem> = {
+const problem14: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -636,7 +692,7 @@ const problem12: ResponseExample<types.Problem> = {
   }
 };
 
-const problem13: ResponseExample<types.Problem> = {
+const problem15: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -664,7 +720,7 @@ const problem13: ResponseExample<types.Problem> = {
   }
 };
 
-const problem14: ResponseExample<types.Problem> = {
+const problem16: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -681,7 +737,7 @@ const problem14: ResponseExample<types.Problem> = {
   }
 };
 
-const problem15: ResponseExample<types.Problem> = {
+const problem17: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -698,7 +754,7 @@ const problem15: ResponseExample<types.Problem> = {
   }
 };
 
-const problem16: ResponseExample<types.Problem> = {
+const problem18: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -723,7 +779,7 @@ const problem16: ResponseExample<types.Problem> = {
   }
 };
 
-const problem17: ResponseExample<types.Problem> = {
+const problem19: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -748,7 +804,7 @@ const problem17: ResponseExample<types.Problem> = {
   }
 };
 
-const problem18: ResponseExample<types.Problem> = {
+const problem20: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -773,7 +829,7 @@ const problem18: ResponseExample<types.Problem> = {
   }
 };
 
-const problem19: ResponseExample<types.Problem> = {
+const problem21: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -790,7 +846,7 @@ const problem19: ResponseExample<types.Problem> = {
   }
 };
 
-const problem20: ResponseExample<types.Problem> = {
+const problem22: ResponseExample<types.Problem> = {
   "status": 413,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -815,7 +871,7 @@ const problem20: ResponseExample<types.Problem> = {
   }
 };
 
-const problem21: ResponseExample<types.Problem> = {
+const problem23: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -840,7 +896,7 @@ const problem21: ResponseExample<types.Problem> = {
   }
 };
 
-const problem22: ResponseExample<types.Problem> = {
+const problem24: ResponseExample<types.Problem> = {
   "status": 415,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -857,7 +913,7 @@ const problem22: ResponseExample<types.Problem> = {
   }
 };
 
-const problem23: ResponseExample<types.Problem> = {
+const problem25: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -882,7 +938,7 @@ const problem23: ResponseExample<types.Problem> = {
   }
 };
 
-const problem24: ResponseExample<types.Problem> = {
+const problem26: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -907,7 +963,7 @@ const problem24: ResponseExample<types.Problem> = {
   }
 };
 
-const problem25: ResponseExample<types.Problem> = {
+const problem27: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -932,7 +988,7 @@ const problem25: ResponseExample<types.Problem> = {
   }
 };
 
-const problem26: ResponseExample<types.Problem> = {
+const problem28: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -957,7 +1013,7 @@ const problem26: ResponseExample<types.Problem> = {
   }
 };
 
-const problem27: ResponseExample<types.Problem> = {
+const problem29: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -982,7 +1038,7 @@ const problem27: ResponseExample<types.Problem> = {
   }
 };
 
-const problem28: ResponseExample<types.Problem> = {
+const problem30: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1010,7 +1066,27 @@ const problem28: ResponseExample<types.Problem> = {
   }
 };
 
-const problem29: ResponseExample<types.Problem> = {
+const problem31: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "RateLimit-Limit": "200",
+    "RateLimit-Remaining": "199",
+    "RateLimit-Reset": "1"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This operation needs a session. It does not accept access tokens of programs.",
+    "code": "session_required",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem32: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1035,7 +1111,7 @@ const problem29: ResponseExample<types.Problem> = {
   }
 };
 
-const problem30: ResponseExample<types.Problem> = {
+const problem33: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1055,7 +1131,7 @@ const problem30: ResponseExample<types.Problem> = {
   }
 };
 
-const problem31: ResponseExample<types.Problem> = {
+const problem34: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1083,7 +1159,7 @@ const problem31: ResponseExample<types.Problem> = {
   }
 };
 
-const problem32: ResponseExample<types.Problem> = {
+const problem35: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1100,7 +1176,24 @@ const problem32: ResponseExample<types.Problem> = {
   }
 };
 
-const problem33: ResponseExample<types.Problem> = {
+const problem36: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This operation needs a session. It does not accept access tokens of programs.",
+    "code": "session_required",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem37: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1125,7 +1218,7 @@ const problem33: ResponseExample<types.Problem> = {
   }
 };
 
-const problem34: ResponseExample<types.Problem> = {
+const problem38: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1150,7 +1243,7 @@ const problem34: ResponseExample<types.Problem> = {
   }
 };
 
-const problem35: ResponseExample<types.Problem> = {
+const problem39: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1175,7 +1268,7 @@ const problem35: ResponseExample<types.Problem> = {
   }
 };
 
-const problem36: ResponseExample<types.Problem> = {
+const problem40: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1200,7 +1293,7 @@ const problem36: ResponseExample<types.Problem> = {
   }
 };
 
-const problem37: ResponseExample<types.Problem> = {
+const problem41: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1220,7 +1313,7 @@ const problem37: ResponseExample<types.Problem> = {
   }
 };
 
-const problem38: ResponseExample<types.Problem> = {
+const problem42: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1245,7 +1338,7 @@ const problem38: ResponseExample<types.Problem> = {
   }
 };
 
-const problem39: ResponseExample<types.Problem> = {
+const problem43: ResponseExample<types.Problem> = {
   "status": 401,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1266,7 +1359,7 @@ const problem39: ResponseExample<types.Problem> = {
   }
 };
 
-const problem40: ResponseExample<types.Problem> = {
+const problem44: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1286,7 +1379,7 @@ const problem40: ResponseExample<types.Problem> = {
   }
 };
 
-const problem41: ResponseExample<types.Problem> = {
+const problem45: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1311,7 +1404,7 @@ const problem41: ResponseExample<types.Problem> = {
   }
 };
 
-const problem42: ResponseExample<types.Problem> = {
+const problem46: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1336,7 +1429,7 @@ const problem42: ResponseExample<types.Problem> = {
   }
 };
 
-const problem43: ResponseExample<types.Problem> = {
+const problem47: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1361,7 +1454,7 @@ const problem43: ResponseExample<types.Problem> = {
   }
 };
 
-const problem44: ResponseExample<types.Problem> = {
+const problem48: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1378,7 +1471,49 @@ const problem44: ResponseExample<types.Problem> = {
   }
 };
 
-const problem45: ResponseExample<types.Problem> = {
+const problem49: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "The request is invalid: scopes must have at least 1 item.",
+    "code": "invalid_request",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/scopes",
+        "name": null,
+        "code": "too_few",
+        "message": "must have at least 1 item"
+      }
+    ]
+  }
+};
+
+const problem50: ResponseExample<types.Problem> = {
+  "status": 409,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Conflict",
+    "status": 409,
+    "detail": "An account can have at most 50 access tokens for programs. Revoke one before you create another.",
+    "code": "quota_exceeded",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem51: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1403,7 +1538,7 @@ const problem45: ResponseExample<types.Problem> = {
   }
 };
 
-const problem46: ResponseExample<types.Problem> = {
+const problem52: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1420,7 +1555,7 @@ const problem46: ResponseExample<types.Problem> = {
   }
 };
 
-const problem47: ResponseExample<types.Problem> = {
+const problem53: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1437,7 +1572,7 @@ const problem47: ResponseExample<types.Problem> = {
   }
 };
 
-const problem48: ResponseExample<types.Problem> = {
+const problem54: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1454,7 +1589,7 @@ const problem48: ResponseExample<types.Problem> = {
   }
 };
 
-const problem49: ResponseExample<types.Problem> = {
+const problem55: ResponseExample<types.Problem> = {
   "status": 422,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1479,7 +1614,7 @@ const problem49: ResponseExample<types.Problem> = {
   }
 };
 
-const problem50: ResponseExample<types.Problem> = {
+const problem56: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1496,7 +1631,24 @@ const problem50: ResponseExample<types.Problem> = {
   }
 };
 
-const problem51: ResponseExample<types.Problem> = {
+const problem57: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This request needs the scope moderate, which the access token lacks.",
+    "code": "insufficient_scope",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem58: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1513,7 +1665,7 @@ const problem51: ResponseExample<types.Problem> = {
   }
 };
 
-const problem52: ResponseExample<types.Problem> = {
+const problem59: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1538,7 +1690,7 @@ const problem52: ResponseExample<types.Problem> = {
   }
 };
 
-const problem53: ResponseExample<types.Problem> = {
+const problem60: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1555,7 +1707,24 @@ const problem53: ResponseExample<types.Problem> = {
   }
 };
 
-const problem54: ResponseExample<types.Problem> = {
+const problem61: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "This request needs the scope write, which the access token lacks.",
+    "code": "insufficient_scope",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem62: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1572,7 +1741,7 @@ const problem54: ResponseExample<types.Problem> = {
   }
 };
 
-const problem55: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1597,7 +1766,7 @@ const problem55: ResponseExample<types.Problem> = {
   }
 };
 
-const problem56: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1614,7 +1783,49 @@ const problem56: ResponseExample<types.Problem> = {
   }
 };
 
-const problem57: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "The request is invalid: token_id must contain only letters from A to Z, digits, - and _.",
+    "code": "invalid_request",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "path",
+        "pointer": null,
+        "name": "token_id",
+        "code": "malformed",
+        "message": "must contain only letters from A to Z, digits, - and _"
+      }
+    ]
+  }
+};
+
+const problem66: ResponseExample<types.Problem> = {
+  "status": 404,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Not Found",
+    "status": 404,
+    "detail": "You have no such access token. It may have been revoked.",
+    "code": "token_not_found",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem67: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1639,7 +1850,7 @@ const problem57: ResponseExample<types.Problem> = {
   }
 };
 
-const problem58: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1664,7 +1875,7 @@ const problem58: ResponseExample<types.Problem> = {
   }
 };
 
-const problem59: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1681,7 +1892,7 @@ const problem59: ResponseExample<types.Problem> = {
   }
 };
 
-const problem60: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1706,7 +1917,7 @@ const problem60: ResponseExample<types.Problem> = {
   }
 };
 
-const problem61: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1723,7 +1934,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem72: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1740,7 +1951,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem73: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1757,7 +1968,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem74: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1774,7 +1985,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem75: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1799,7 +2010,7 @@ const problem65: ResponseExample<types.Problem> = {
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem76: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1816,7 +2027,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem77: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1841,7 +2052,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem78: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1858,7 +2069,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem79: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1875,7 +2086,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem80: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1900,7 +2111,7 @@ const problem70: ResponseExample<types.Problem> = {
   }
 };
 
-const problem71: ResponseExample<types.Problem> = {
+const problem81: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1917,7 +2128,7 @@ const problem71: ResponseExample<types.Problem> = {
   }
 };
 
-const problem72: ResponseExample<types.Problem> = {
+const problem82: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1942,7 +2153,7 @@ const problem72: ResponseExample<types.Problem> = {
   }
 };
 
-const problem73: ResponseExample<types.Problem> = {
+const problem83: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1959,7 +2170,7 @@ const problem73: ResponseExample<types.Problem> = {
   }
 };
 
-const problem74: ResponseExample<types.Problem> = {
+const problem84: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1976,7 +2187,7 @@ const problem74: ResponseExample<types.Problem> = {
   }
 };
 
-const problem75: ResponseExample<types.Problem> = {
+const problem85: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1993,7 +2204,7 @@ const problem75: ResponseExample<types.Problem> = {
   }
 };
 
-const problem76: ResponseExample<types.Problem> = {
+const problem86: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2010,7 +2221,7 @@ const problem76: ResponseExample<types.Problem> = {
   }
 };
 
-const problem77: ResponseExample<types.Problem> = {
+const problem87: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2027,7 +2238,7 @@ const problem77: ResponseExample<types.Problem> = {
   }
 };
 
-const problem78: ResponseExample<types.Problem> = {
+const problem88: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2052,7 +2263,7 @@ const problem78: ResponseExample<types.Problem> = {
   }
 };
 
-const problem79: ResponseExample<types.Problem> = {
+const problem89: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2069,7 +2280,7 @@ const problem79: ResponseExample<types.Problem> = {
   }
 };
 
-const problem80: ResponseExample<types.Problem> = {
+const problem90: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2094,7 +2305,7 @@ const problem80: ResponseExample<types.Problem> = {
   }
 };
 
-const problem81: ResponseExample<types.Problem> = {
+const problem91: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2111,7 +2322,7 @@ const problem81: ResponseExample<types.Problem> = {
   }
 };
 
-const problem82: ResponseExample<types.Problem> = {
+const problem92: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2128,7 +2339,7 @@ const problem82: ResponseExample<types.Problem> = {
   }
 };
 
-const problem83: ResponseExample<types.Problem> = {
+const problem93: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2145,7 +2356,7 @@ const problem83: ResponseExample<types.Problem> = {
   }
 };
 
-const problem84: ResponseExample<types.Problem> = {
+const problem94: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2162,7 +2373,7 @@ const problem84: ResponseExample<types.Problem> = {
   }
 };
 
-const problem85: ResponseExample<types.Problem> = {
+const problem95: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2179,7 +2390,7 @@ const problem85: ResponseExample<types.Problem> = {
   }
 };
 
-const problem86: ResponseExample<types.Problem> = {
+const problem96: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2403,6 +2614,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2428,15 +2640,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem8,
-      username_invalid: problem9,
+      invalid_request: problem9,
+      username_invalid: problem10,
       unauthenticated: problem7,
-      email_not_verified: problem10,
-      request_timeout: problem11,
-      username_taken: problem12,
-      username_reserved: problem13,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      email_not_verified: problem11,
+      insufficient_scope: problem12,
+      request_timeout: problem13,
+      username_taken: problem14,
+      username_reserved: problem15,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2459,13 +2672,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem16,
-      bio_invalid: problem17,
+      invalid_request: problem18,
+      bio_invalid: problem19,
       unauthenticated: problem7,
-      email_not_verified: problem10,
-      request_timeout: problem11,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      email_not_verified: problem11,
+      insufficient_scope: problem12,
+      request_timeout: problem13,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2491,15 +2705,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      avatar_missing: problem18,
-      invalid_request: problem19,
+      avatar_missing: problem20,
+      invalid_request: problem21,
       unauthenticated: problem7,
-      email_not_verified: problem10,
-      request_timeout: problem11,
-      avatar_too_large: problem20,
-      avatar_type_unsupported: problem21,
-      unsupported_media_type: problem22,
-      avatar_undecodable: problem23,
+      email_not_verified: problem11,
+      insufficient_scope: problem12,
+      request_timeout: problem13,
+      avatar_too_large: problem22,
+      avatar_type_unsupported: problem23,
+      unsupported_media_type: problem24,
+      avatar_undecodable: problem25,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2523,6 +2738,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2547,15 +2763,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem24,
-      password_invalid: problem25,
-      password_too_common: problem26,
-      password_names_you: problem27,
+      invalid_request: problem26,
+      password_invalid: problem27,
+      password_too_common: problem28,
+      password_names_you: problem29,
       unauthenticated: problem7,
-      current_password_incorrect: problem28,
-      request_timeout: problem11,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      current_password_incorrect: problem30,
+      session_required: problem31,
+      request_timeout: problem13,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2581,14 +2798,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem29,
+      invalid_request: problem32,
       unauthenticated: problem7,
-      current_password_incorrect: problem28,
-      mail_disabled: problem30,
-      request_timeout: problem11,
-      email_taken: problem31,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      current_password_incorrect: problem30,
+      mail_disabled: problem33,
+      session_required: problem31,
+      request_timeout: problem13,
+      email_taken: problem34,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2615,7 +2833,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       unauthenticated: problem7,
-      mail_disabled: problem32,
+      mail_disabled: problem35,
+      session_required: problem36,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2659,6 +2878,20 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "last_used_at": "2026-03-04T18:12:45.120Z",
               "device_name": "Firefox on Ada's laptop",
               "is_current": true
+            }
+          ],
+          "tokens": [
+            {
+              "token_id": "7d1f0b6e-3c52-4a98-8e47-5b9a2d6c1f03",
+              "name": "Moderation bot",
+              "scopes": [
+                "read",
+                "write",
+                "moderate"
+              ],
+              "created_at": "2026-03-03T08:15:30.410Z",
+              "last_used_at": "2026-03-04T18:02:11.905Z",
+              "expires_at": null
             }
           ],
           "spaces": [
@@ -2734,6 +2967,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2757,6 +2991,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       unauthenticated: problem7,
+      session_required: problem36,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2784,18 +3019,18 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem33,
-      username_invalid: problem9,
-      password_invalid: problem34,
-      password_too_common: problem35,
-      password_names_you: problem36,
-      registration_closed: problem37,
-      request_timeout: problem11,
-      username_taken: problem12,
-      username_reserved: problem13,
-      email_taken: problem31,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      invalid_request: problem37,
+      username_invalid: problem10,
+      password_invalid: problem38,
+      password_too_common: problem39,
+      password_names_you: problem40,
+      registration_closed: problem41,
+      request_timeout: problem13,
+      username_taken: problem14,
+      username_reserved: problem15,
+      email_taken: problem34,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2824,12 +3059,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem38,
-      credentials_incorrect: problem39,
-      account_suspended: problem40,
-      request_timeout: problem11,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      invalid_request: problem42,
+      credentials_incorrect: problem43,
+      account_suspended: problem44,
+      request_timeout: problem13,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2852,8 +3087,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem41,
+      invalid_request: problem45,
       unauthenticated: problem7,
+      session_required: problem36,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2878,11 +3114,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem29,
-      mail_disabled: problem32,
-      request_timeout: problem11,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      invalid_request: problem32,
+      mail_disabled: problem35,
+      request_timeout: problem13,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -2905,14 +3141,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem24,
-      invalid_token: problem42,
-      password_invalid: problem25,
-      password_too_common: problem26,
-      password_names_you: problem27,
-      request_timeout: problem11,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      invalid_request: problem26,
+      invalid_token: problem46,
+      password_invalid: problem27,
+      password_too_common: problem28,
+      password_names_you: problem29,
+      request_timeout: problem13,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -2934,12 +3170,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem43,
-      invalid_token: problem42,
-      request_timeout: problem11,
-      email_taken: problem44,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      invalid_request: problem47,
+      invalid_token: problem46,
+      request_timeout: problem13,
+      email_taken: problem48,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -3007,6 +3243,116 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
+      session_required: problem36,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listTokens: {
+    method: 'GET',
+    pathname: /\/api\/tokens$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "token_id": "7d1f0b6e-3c52-4a98-8e47-5b9a2d6c1f03",
+              "name": "Moderation bot",
+              "scopes": [
+                "read",
+                "write",
+                "moderate"
+              ],
+              "created_at": "2026-03-03T08:15:30.410Z",
+              "last_used_at": "2026-03-04T18:02:11.905Z",
+              "expires_at": null
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "token_id": "e4a8c2d0-96b7-4f13-a5de-0c7b3f2e8d14",
+              "name": "Nightly mirror",
+              "scopes": [
+                "read"
+              ],
+              "created_at": "2026-03-01T12:00:03.711Z",
+              "last_used_at": null,
+              "expires_at": "2027-03-01T00:00:00.000Z"
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      session_required: problem36,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  createToken: {
+    method: 'POST',
+    pathname: /\/api\/tokens$/,
+    successes: {
+      "success": {
+        "status": 201,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "token_id": "7d1f0b6e-3c52-4a98-8e47-5b9a2d6c1f03",
+          "access_token": "spt_b0pHqkdTtyX3yM0V5dJm2c1uZ6eW8nRr4fLxQaGoKsE",
+          "name": "Moderation bot",
+          "scopes": [
+            "read",
+            "write",
+            "moderate"
+          ],
+          "created_at": "2026-03-03T08:15:30.410Z",
+          "last_used_at": null,
+          "expires_at": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem49,
+      unauthenticated: problem7,
+      session_required: problem36,
+      request_timeout: problem13,
+      quota_exceeded: problem50,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3132,6 +3478,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3180,16 +3527,17 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem45,
+      invalid_request: problem51,
       unauthenticated: problem7,
-      email_not_verified: problem10,
-      space_not_found: problem46,
-      request_timeout: problem11,
-      quota_exceeded: problem47,
-      idempotency_key_in_use: problem48,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
-      idempotency_key_reused: problem49,
+      email_not_verified: problem11,
+      insufficient_scope: problem12,
+      space_not_found: problem52,
+      request_timeout: problem13,
+      quota_exceeded: problem53,
+      idempotency_key_in_use: problem54,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
+      idempotency_key_reused: problem55,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3372,6 +3720,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3446,7 +3795,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      space_not_found: problem46,
+      insufficient_scope: problem8,
+      space_not_found: problem52,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3510,8 +3860,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      not_space_moderator: problem50,
-      space_not_found: problem46,
+      not_space_moderator: problem56,
+      insufficient_scope: problem57,
+      space_not_found: problem52,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3648,8 +3999,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      space_not_found: problem46,
-      message_not_found: problem51,
+      insufficient_scope: problem8,
+      space_not_found: problem52,
+      message_not_found: problem58,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3688,17 +4040,18 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem52,
+      invalid_request: problem59,
       unauthenticated: problem7,
-      not_a_participant: problem53,
-      email_not_verified: problem10,
-      space_not_found: problem46,
-      message_not_found: problem51,
-      request_timeout: problem11,
-      idempotency_key_in_use: problem48,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
-      idempotency_key_reused: problem49,
+      not_a_participant: problem60,
+      email_not_verified: problem11,
+      insufficient_scope: problem61,
+      space_not_found: problem52,
+      message_not_found: problem58,
+      request_timeout: problem13,
+      idempotency_key_in_use: problem54,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
+      idempotency_key_reused: problem55,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3745,6 +4098,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "max_participations": 2000,
             "max_tags": 5000,
             "max_sessions": 100,
+            "max_tokens": 50,
             "spaces_per_hour": 100,
             "spaces_per_day": 500,
             "messages_per_hour": 1000,
@@ -3866,7 +4220,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem1,
       invalid_cursor: problem2,
-      not_found: problem54,
+      not_found: problem62,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -3889,9 +4243,35 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem55,
+      invalid_request: problem63,
       unauthenticated: problem7,
-      session_not_found: problem56,
+      session_required: problem36,
+      session_not_found: problem64,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  revokeToken: {
+    method: 'DELETE',
+    pathname: /\/api\/tokens\/(?<token_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "The access token is revoked."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem65,
+      unauthenticated: problem7,
+      session_required: problem36,
+      token_not_found: problem66,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4008,9 +4388,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      space_not_found: problem46,
+      insufficient_scope: problem8,
+      space_not_found: problem52,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4059,18 +4440,19 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem68,
       unauthenticated: problem7,
-      not_space_creator: problem59,
-      space_not_found: problem46,
-      request_timeout: problem11,
-      space_cannot_become_public: problem60,
-      quota_exceeded: problem61,
-      idempotency_key_in_use: problem48,
-      precondition_failed: problem62,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
-      idempotency_key_reused: problem49,
+      not_space_creator: problem69,
+      insufficient_scope: problem57,
+      space_not_found: problem52,
+      request_timeout: problem13,
+      space_cannot_become_public: problem70,
+      quota_exceeded: problem71,
+      idempotency_key_in_use: problem54,
+      precondition_failed: problem72,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
+      idempotency_key_reused: problem55,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4093,10 +4475,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      not_space_creator: problem59,
-      space_not_found: problem46,
+      not_space_creator: problem69,
+      insufficient_scope: problem57,
+      space_not_found: problem52,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4144,13 +4527,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      not_space_creator: problem59,
-      space_not_found: problem46,
-      space_is_public: problem63,
-      idempotency_key_in_use: problem48,
-      idempotency_key_reused: problem49,
+      not_space_creator: problem69,
+      insufficient_scope: problem57,
+      space_not_found: problem52,
+      space_is_public: problem73,
+      idempotency_key_in_use: problem54,
+      idempotency_key_reused: problem55,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4219,9 +4603,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      participation_not_found: problem64,
+      insufficient_scope: problem8,
+      participation_not_found: problem74,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4279,15 +4664,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem65,
+      invalid_request: problem75,
       unauthenticated: problem7,
-      removed_from_space: problem66,
-      email_not_verified: problem10,
-      space_not_found: problem67,
-      request_timeout: problem11,
-      quota_exceeded: problem68,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      removed_from_space: problem76,
+      email_not_verified: problem11,
+      insufficient_scope: problem61,
+      space_not_found: problem77,
+      request_timeout: problem13,
+      quota_exceeded: problem78,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4310,10 +4696,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      space_not_found: problem46,
-      creator_cannot_leave: problem69,
+      insufficient_scope: problem8,
+      space_not_found: problem52,
+      creator_cannot_leave: problem79,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4378,14 +4765,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem70,
+      invalid_request: problem80,
       unauthenticated: problem7,
-      not_a_participant: problem71,
-      space_not_found: problem46,
-      message_not_found: problem51,
-      request_timeout: problem11,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      not_a_participant: problem81,
+      insufficient_scope: problem61,
+      space_not_found: problem52,
+      message_not_found: problem58,
+      request_timeout: problem13,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4427,9 +4815,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem82,
       unauthenticated: problem7,
-      message_not_found: problem51,
+      insufficient_scope: problem8,
+      message_not_found: problem58,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4468,18 +4857,19 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem52,
+      invalid_request: problem59,
       unauthenticated: problem7,
-      not_message_author: problem73,
-      not_a_participant: problem74,
-      email_not_verified: problem10,
-      message_not_found: problem51,
-      request_timeout: problem11,
-      idempotency_key_in_use: problem48,
-      precondition_failed: problem75,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
-      idempotency_key_reused: problem49,
+      not_message_author: problem83,
+      not_a_participant: problem84,
+      email_not_verified: problem11,
+      insufficient_scope: problem61,
+      message_not_found: problem58,
+      request_timeout: problem13,
+      idempotency_key_in_use: problem54,
+      precondition_failed: problem85,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
+      idempotency_key_reused: problem55,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4502,10 +4892,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem82,
       unauthenticated: problem7,
-      not_message_author: problem76,
-      message_not_found: problem51,
+      not_message_author: problem86,
+      insufficient_scope: problem61,
+      message_not_found: problem58,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4542,11 +4933,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem82,
       unauthenticated: problem7,
-      own_message: problem77,
-      email_not_verified: problem10,
-      message_not_found: problem51,
+      own_message: problem87,
+      email_not_verified: problem11,
+      insufficient_scope: problem61,
+      message_not_found: problem58,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4584,9 +4976,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem72,
+      invalid_request: problem82,
       unauthenticated: problem7,
-      message_not_found: problem51,
+      insufficient_scope: problem8,
+      message_not_found: problem58,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4649,7 +5042,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      message_not_found: problem51,
+      insufficient_scope: problem8,
+      message_not_found: problem58,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4679,9 +5073,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem78,
+      invalid_request: problem88,
       unauthenticated: problem7,
-      user_not_found: problem79,
+      insufficient_scope: problem8,
+      user_not_found: problem89,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4774,7 +5169,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      user_not_found: problem79,
+      insufficient_scope: problem8,
+      user_not_found: problem89,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4797,14 +5193,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem80,
+      invalid_request: problem90,
       unauthenticated: problem7,
-      email_not_verified: problem10,
-      space_not_found: problem46,
-      request_timeout: problem11,
-      too_many_reports: problem81,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      email_not_verified: problem11,
+      insufficient_scope: problem12,
+      space_not_found: problem52,
+      request_timeout: problem13,
+      too_many_reports: problem91,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4827,14 +5224,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem80,
+      invalid_request: problem90,
       unauthenticated: problem7,
-      email_not_verified: problem10,
-      message_not_found: problem51,
-      request_timeout: problem11,
-      too_many_reports: problem81,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      email_not_verified: problem11,
+      insufficient_scope: problem12,
+      message_not_found: problem58,
+      request_timeout: problem13,
+      too_many_reports: problem91,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4863,12 +5261,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      not_space_creator: problem59,
-      participant_not_found: problem82,
-      space_not_found: problem46,
-      too_many_moderators: problem83,
+      not_space_creator: problem69,
+      insufficient_scope: problem57,
+      participant_not_found: problem92,
+      space_not_found: problem52,
+      too_many_moderators: problem93,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4891,10 +5290,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      not_space_creator: problem59,
-      space_not_found: problem46,
+      not_space_creator: problem69,
+      insufficient_scope: problem57,
+      space_not_found: problem52,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4921,13 +5321,14 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      not_space_creator: problem84,
-      not_space_moderator: problem50,
-      participant_not_found: problem85,
-      space_not_found: problem46,
-      creator_cannot_leave: problem86,
+      not_space_creator: problem94,
+      not_space_moderator: problem56,
+      insufficient_scope: problem57,
+      participant_not_found: problem95,
+      space_not_found: problem52,
+      creator_cannot_leave: problem96,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4950,10 +5351,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem57,
+      invalid_request: problem67,
       unauthenticated: problem7,
-      not_space_moderator: problem50,
-      space_not_found: problem46,
+      not_space_moderator: problem56,
+      insufficient_scope: problem57,
+      space_not_found: problem52,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,

@@ -2,7 +2,7 @@
 
 import type { RouteHandler } from 'fastify';
 
-import type { AppointModeratorData, AppointModeratorErrors, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangeEmailData, ChangeEmailErrors, ChangeEmailResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DismissModeratorData, DismissModeratorErrors, DismissModeratorResponses, DownloadAccountDataErrors, DownloadAccountDataResponses, EditMessageData, EditMessageErrors, EditMessageResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileErrors, GetProfileResponses, GetServerErrors, GetServerResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsErrors, ListAppreciationsResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListTagsData, ListTagsErrors, ListTagsResponses, ListUserSpacesData, ListUserSpacesErrors, ListUserSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, RequestEmailVerificationErrors, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppointModeratorData, AppointModeratorErrors, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangeEmailData, ChangeEmailErrors, ChangeEmailResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DismissModeratorData, DismissModeratorErrors, DismissModeratorResponses, DownloadAccountDataErrors, DownloadAccountDataResponses, EditMessageData, EditMessageErrors, EditMessageResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileErrors, GetProfileResponses, GetServerErrors, GetServerResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsErrors, ListAppreciationsResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListTagsData, ListTagsErrors, ListTagsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, ListUserSpacesData, ListUserSpacesErrors, ListUserSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, RequestEmailVerificationErrors, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type RouteHandlers = {
     searchSpaces: RouteHandler<{
@@ -38,6 +38,7 @@ export type RouteHandlers = {
     }>;
     changePassword: RouteHandler<{
         Body: ChangePasswordData['body'];
+        Querystring?: ChangePasswordData['query'];
         Reply: ChangePasswordErrors & ChangePasswordResponses;
     }>;
     changeEmail: RouteHandler<{
@@ -71,6 +72,7 @@ export type RouteHandlers = {
     }>;
     resetPassword: RouteHandler<{
         Body: ResetPasswordData['body'];
+        Querystring?: ResetPasswordData['query'];
         Reply: ResetPasswordErrors & ResetPasswordResponses;
     }>;
     verifyEmail: RouteHandler<{
@@ -84,6 +86,18 @@ export type RouteHandlers = {
     endSession: RouteHandler<{
         Params: EndSessionData['path'];
         Reply: EndSessionErrors & EndSessionResponses;
+    }>;
+    listTokens: RouteHandler<{
+        Querystring?: ListTokensData['query'];
+        Reply: ListTokensErrors & ListTokensResponses;
+    }>;
+    createToken: RouteHandler<{
+        Body: CreateTokenData['body'];
+        Reply: CreateTokenErrors & CreateTokenResponses;
+    }>;
+    revokeToken: RouteHandler<{
+        Params: RevokeTokenData['path'];
+        Reply: RevokeTokenErrors & RevokeTokenResponses;
     }>;
     listSpaces: RouteHandler<{
         Querystring?: ListSpacesData['query'];

@@ -14,6 +14,8 @@ export const PROBLEM_STATUSES = {
   invalid_token: 400,
   unauthenticated: 401,
   credentials_incorrect: 401,
+  insufficient_scope: 403,
+  session_required: 403,
   current_password_incorrect: 403,
   registration_closed: 403,
   account_suspended: 403,
@@ -32,6 +34,7 @@ export const PROBLEM_STATUSES = {
   participant_not_found: 404,
   participation_not_found: 404,
   session_not_found: 404,
+  token_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
   username_taken: 409,
@@ -127,6 +130,7 @@ export interface OperationProblemCodes {
     | 'unavailable';
   getProfile:
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
@@ -136,6 +140,7 @@ export interface OperationProblemCodes {
     | 'username_invalid'
     | 'unauthenticated'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'request_timeout'
     | 'username_taken'
     | 'username_reserved'
@@ -150,6 +155,7 @@ export interface OperationProblemCodes {
     | 'bio_invalid'
     | 'unauthenticated'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'request_timeout'
     | 'body_too_large'
     | 'unsupported_media_type'
@@ -162,6 +168,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'request_timeout'
     | 'avatar_too_large'
     | 'avatar_type_unsupported'
@@ -173,6 +180,7 @@ export interface OperationProblemCodes {
     | 'unavailable';
   removeProfilePicture:
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
@@ -183,6 +191,7 @@ export interface OperationProblemCodes {
     | 'password_names_you'
     | 'unauthenticated'
     | 'current_password_incorrect'
+    | 'session_required'
     | 'request_timeout'
     | 'body_too_large'
     | 'unsupported_media_type'
@@ -195,6 +204,7 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'current_password_incorrect'
     | 'mail_disabled'
+    | 'session_required'
     | 'request_timeout'
     | 'email_taken'
     | 'body_too_large'
@@ -206,18 +216,21 @@ export interface OperationProblemCodes {
   requestEmailVerification:
     | 'unauthenticated'
     | 'mail_disabled'
+    | 'session_required'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
   downloadAccountData:
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
   deleteAccount:
     | 'unauthenticated'
+    | 'session_required'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
@@ -252,6 +265,7 @@ export interface OperationProblemCodes {
   logout:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'session_required'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
@@ -291,6 +305,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'session_required'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
@@ -298,7 +313,37 @@ export interface OperationProblemCodes {
   endSession:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'session_required'
     | 'session_not_found'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  listTokens:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'session_required'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  createToken:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'session_required'
+    | 'request_timeout'
+    | 'quota_exceeded'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  revokeToken:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'session_required'
+    | 'token_not_found'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
@@ -306,6 +351,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
@@ -314,6 +360,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'request_timeout'
     | 'quota_exceeded'
@@ -328,6 +375,7 @@ export interface OperationProblemCodes {
   getSpace:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -337,6 +385,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_space_creator'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'request_timeout'
     | 'space_cannot_become_public'
@@ -354,6 +403,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_space_creator'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'headers_too_large'
     | 'internal'
@@ -362,6 +412,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_space_creator'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'space_is_public'
     | 'idempotency_key_in_use'
@@ -374,6 +425,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'
@@ -381,6 +433,7 @@ export interface OperationProblemCodes {
   getParticipation:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'participation_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -391,6 +444,7 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'removed_from_space'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'request_timeout'
     | 'quota_exceeded'
@@ -403,6 +457,7 @@ export interface OperationProblemCodes {
   leaveSpace:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'creator_cannot_leave'
     | 'headers_too_large'
@@ -412,6 +467,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_a_participant'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'message_not_found'
     | 'request_timeout'
@@ -425,6 +481,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -434,6 +491,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_space_creator'
+    | 'insufficient_scope'
     | 'participant_not_found'
     | 'space_not_found'
     | 'too_many_moderators'
@@ -445,6 +503,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_space_creator'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'headers_too_large'
     | 'internal'
@@ -454,6 +513,7 @@ export interface OperationProblemCodes {
     | 'invalid_cursor'
     | 'unauthenticated'
     | 'not_space_moderator'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -464,6 +524,7 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'not_space_creator'
     | 'not_space_moderator'
+    | 'insufficient_scope'
     | 'participant_not_found'
     | 'space_not_found'
     | 'creator_cannot_leave'
@@ -475,6 +536,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_space_moderator'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'headers_too_large'
     | 'internal'
@@ -483,6 +545,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'message_not_found'
     | 'too_many_requests'
@@ -494,6 +557,7 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'not_a_participant'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'message_not_found'
     | 'request_timeout'
@@ -508,6 +572,7 @@ export interface OperationProblemCodes {
   getMessage:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'message_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -519,6 +584,7 @@ export interface OperationProblemCodes {
     | 'not_message_author'
     | 'not_a_participant'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'message_not_found'
     | 'request_timeout'
     | 'idempotency_key_in_use'
@@ -534,6 +600,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_message_author'
+    | 'insufficient_scope'
     | 'message_not_found'
     | 'headers_too_large'
     | 'internal'
@@ -543,6 +610,7 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'own_message'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'message_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -551,6 +619,7 @@ export interface OperationProblemCodes {
   withdrawAppreciation:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'message_not_found'
     | 'headers_too_large'
     | 'internal'
@@ -559,6 +628,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'message_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -567,6 +637,7 @@ export interface OperationProblemCodes {
   getUser:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'user_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -576,6 +647,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'user_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -585,6 +657,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'request_timeout'
     | 'too_many_reports'
@@ -598,6 +671,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'message_not_found'
     | 'request_timeout'
     | 'too_many_reports'

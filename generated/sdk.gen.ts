@@ -3,7 +3,7 @@
 import type { ApiError } from '../client/errors.ts';
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppointModeratorData, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DismissModeratorData, DismissModeratorResponses, DownloadAccountDataData, DownloadAccountDataResponses, EditMessageData, EditMessageResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppointModeratorData, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, CreateTokenData, CreateTokenResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DismissModeratorData, DismissModeratorResponses, DownloadAccountDataData, DownloadAccountDataResponses, EditMessageData, EditMessageResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListTokensData, ListTokensResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, RevokeTokenData, RevokeTokenResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -77,6 +77,9 @@ export const listTags = <ThrowOnError extends boolean = false>(options?: Options
  * Retrieve the caller's profile
  *
  * Returns the caller's profile. The statistics are computed at request time.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const getProfile = <ThrowOnError extends boolean = false>(options?: Options<GetProfileData, ThrowOnError>): RequestResult<GetProfileResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<GetProfileResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -95,6 +98,8 @@ export const getProfile = <ThrowOnError extends boolean = false>(options?: Optio
  *
  * Rate limit: 20 requests per account per 5 minutes. Requests that return 400 do not count.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const changeUsername = <ThrowOnError extends boolean = false>(options: Options<ChangeUsernameData, ThrowOnError>): RequestResult<ChangeUsernameResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangeUsernameResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -111,6 +116,8 @@ export const changeUsername = <ThrowOnError extends boolean = false>(options: Op
  *
  * Replaces the caller's bio. An empty string clears it. Counts against the quotas of changes.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const changeBio = <ThrowOnError extends boolean = false>(options: Options<ChangeBioData, ThrowOnError>): RequestResult<ChangeBioResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangeBioResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -126,6 +133,9 @@ export const changeBio = <ThrowOnError extends boolean = false>(options: Options
  * Remove the caller's avatar
  *
  * Replaces the caller's avatar with the default avatar. Has no effect if it already is the default.
+ *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const removeProfilePicture = <ThrowOnError extends boolean = false>(options?: Options<RemoveProfilePictureData, ThrowOnError>): RequestResult<RemoveProfilePictureResponses, ApiError, ThrowOnError> => (options?.client ?? client).delete<RemoveProfilePictureResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -147,6 +157,8 @@ export const removeProfilePicture = <ThrowOnError extends boolean = false>(optio
  *
  * Rate limit: 60 requests per account per 30 minutes, including rejected ones.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const changeProfilePicture = <ThrowOnError extends boolean = false>(options: Options<ChangeProfilePictureData, ThrowOnError>): RequestResult<ChangeProfilePictureResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangeProfilePictureResponses, ApiError, ThrowOnError>({
     ...formDataBodySerializer,
@@ -163,12 +175,14 @@ export const changeProfilePicture = <ThrowOnError extends boolean = false>(optio
  * Change the caller's password
  *
  * Changes the caller's password and ends all other sessions of the account. The session that sends
- * the request stays valid.
+ * the request stays valid. Access tokens of programs stay valid, too, unless `revoke_tokens` is `true`.
  *
  * Returns 403 if `currentPassword` is wrong. The account is not locked.
  *
  * Rate limit: after 100 wrong passwords in a session, one attempt per 5 seconds. Attempts beyond this
  * limit return 429. Other operations are not affected.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const changePassword = <ThrowOnError extends boolean = false>(options: Options<ChangePasswordData, ThrowOnError>): RequestResult<ChangePasswordResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangePasswordResponses, ApiError, ThrowOnError>({
@@ -192,6 +206,8 @@ export const changePassword = <ThrowOnError extends boolean = false>(options: Op
  *
  * Rate limit: as for `changePassword`. Also, 20 mails per account and 5 mails per email address per hour.
  *
+ * Access tokens of programs are not accepted.
+ *
  */
 export const changeEmail = <ThrowOnError extends boolean = false>(options: Options<ChangeEmailData, ThrowOnError>): RequestResult<ChangeEmailResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ChangeEmailResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -210,6 +226,8 @@ export const changeEmail = <ThrowOnError extends boolean = false>(options: Optio
  * already verified, no mail is sent. Registration sends the same mail.
  *
  * Rate limit: 5 requests per mailbox per hour. Addresses that differ only after a `+` count as one mailbox.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const requestEmailVerification = <ThrowOnError extends boolean = false>(options?: Options<RequestEmailVerificationData, ThrowOnError>): RequestResult<RequestEmailVerificationResponses, ApiError, ThrowOnError> => (options?.client ?? client).post<RequestEmailVerificationResponses, ApiError, ThrowOnError>({
@@ -230,6 +248,8 @@ export const requestEmailVerification = <ThrowOnError extends boolean = false>(o
  * halfway, for example because the account is deleted, the connection is closed and the JSON is
  * incomplete.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const downloadAccountData = <ThrowOnError extends boolean = false>(options?: Options<DownloadAccountDataData, ThrowOnError>): RequestResult<DownloadAccountDataResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<DownloadAccountDataResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -246,6 +266,8 @@ export const downloadAccountData = <ThrowOnError extends boolean = false>(option
  * This also deletes the account's sessions, messages, participations, reports and avatar, the
  * appreciations it gave and received, the spaces it created with all their messages, and the reports about
  * any of these. The username and the email address become available again.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const deleteAccount = <ThrowOnError extends boolean = false>(options?: Options<DeleteAccountData, ThrowOnError>): RequestResult<DeleteAccountResponses, ApiError, ThrowOnError> => (options?.client ?? client).delete<DeleteAccountResponses, ApiError, ThrowOnError>({
@@ -302,6 +324,8 @@ export const login = <ThrowOnError extends boolean = false>(options: Options<Log
  *
  * Ends the caller's session, or all sessions of the account if `everywhere` is `true`. Their access
  * tokens stop working immediately.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const logout = <ThrowOnError extends boolean = false>(options?: Options<LogoutData, ThrowOnError>): RequestResult<LogoutResponses, ApiError, ThrowOnError> => (options?.client ?? client).post<LogoutResponses, ApiError, ThrowOnError>({
@@ -372,6 +396,9 @@ export const verifyEmail = <ThrowOnError extends boolean = false>(options: Optio
  * List the caller's sessions
  *
  * Returns the sessions of the account, newest first. Access tokens are never included.
+ *
+ * Access tokens of programs are not accepted.
+ *
  */
 export const listSessions = <ThrowOnError extends boolean = false>(options?: Options<ListSessionsData, ThrowOnError>): RequestResult<ListSessionsResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListSessionsResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -385,10 +412,63 @@ export const listSessions = <ThrowOnError extends boolean = false>(options?: Opt
  * Ends one of the caller's sessions, which can be the current one. Its access token stops working
  * immediately.
  *
+ * Access tokens of programs are not accepted.
+ *
  */
 export const endSession = <ThrowOnError extends boolean = false>(options: Options<EndSessionData, ThrowOnError>): RequestResult<EndSessionResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<EndSessionResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/auth/sessions/{session_id}',
+    ...options
+});
+
+/**
+ * List the access tokens of the caller's programs
+ *
+ * Returns the access tokens that `createToken` created for the account and that have not ended, newest first. The
+ * tokens themselves are never included.
+ *
+ * Access tokens of programs are not accepted.
+ *
+ */
+export const listTokens = <ThrowOnError extends boolean = false>(options?: Options<ListTokensData, ThrowOnError>): RequestResult<ListTokensResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListTokensResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/tokens',
+    ...options
+});
+
+/**
+ * Create an access token for a program
+ *
+ * Creates an access token with which a program acts as the caller, within its scopes. See *Access tokens of
+ * programs*. The response is the only one that contains the token.
+ *
+ * An account can have 50 of these tokens by default. Creating another one returns 409. Counts against the quotas of
+ * changes.
+ *
+ * Access tokens of programs are not accepted.
+ *
+ */
+export const createToken = <ThrowOnError extends boolean = false>(options: Options<CreateTokenData, ThrowOnError>): RequestResult<CreateTokenResponses, ApiError, ThrowOnError> => (options.client ?? client).post<CreateTokenResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/tokens',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Revoke the access token of a program
+ *
+ * The token stops working immediately. Requests that wait with it end within a second.
+ *
+ * Access tokens of programs are not accepted.
+ *
+ */
+export const revokeToken = <ThrowOnError extends boolean = false>(options: Options<RevokeTokenData, ThrowOnError>): RequestResult<RevokeTokenResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<RevokeTokenResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/tokens/{token_id}',
     ...options
 });
 
@@ -406,6 +486,8 @@ export const endSession = <ThrowOnError extends boolean = false>(options: Option
  * - `sort=newest` returns all public spaces, newest first.
  *
  * With a token, `participation` says in which of the spaces the caller participates.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const listSpaces = <ThrowOnError extends boolean = false>(options?: Options<ListSpacesData, ThrowOnError>): RequestResult<ListSpacesResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListSpacesResponses, ApiError, ThrowOnError>({
@@ -425,6 +507,8 @@ export const listSpaces = <ThrowOnError extends boolean = false>(options?: Optio
  *
  * With an `Idempotency-Key`, the request can be repeated without creating a second space.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -442,6 +526,8 @@ export const createSpace = <ThrowOnError extends boolean = false>(options: Optio
  * Permanently deletes a space with its participations, its messages and their appreciations. Returns
  * 403 if the caller is not the creator of the space.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const deleteSpace = <ThrowOnError extends boolean = false>(options: Options<DeleteSpaceData, ThrowOnError>): RequestResult<DeleteSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<DeleteSpaceResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -454,6 +540,8 @@ export const deleteSpace = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Returns a space. Anyone can read a public space. Returns 404 if the space is private and the caller
  * is not a participant.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const getSpace = <ThrowOnError extends boolean = false>(options: Options<GetSpaceData, ThrowOnError>): RequestResult<GetSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).get<GetSpaceResponses, ApiError, ThrowOnError>({
@@ -475,6 +563,8 @@ export const getSpace = <ThrowOnError extends boolean = false>(options: Options<
  *
  * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const updateSpace = <ThrowOnError extends boolean = false>(options: Options<UpdateSpaceData, ThrowOnError>): RequestResult<UpdateSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).patch<UpdateSpaceResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -494,6 +584,8 @@ export const updateSpace = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public. Counts against
  * the quotas of changes.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const renewInvitationCode = <ThrowOnError extends boolean = false>(options: Options<RenewInvitationCodeData, ThrowOnError>): RequestResult<RenewInvitationCodeResponses, ApiError, ThrowOnError> => (options.client ?? client).post<RenewInvitationCodeResponses, ApiError, ThrowOnError>({
@@ -532,6 +624,8 @@ export const renewInvitationCode = <ThrowOnError extends boolean = false>(option
  * database was restarted or restored, `is_complete` can be `false`: then the response has no changes, and the list
  * must be read again from its first page.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listParticipations = <ThrowOnError extends boolean = false>(options?: Options<ListParticipationsData, ThrowOnError>): RequestResult<ListParticipationsResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListParticipationsResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -548,6 +642,8 @@ export const listParticipations = <ThrowOnError extends boolean = false>(options
  * Returns 404 if the space is private and the caller is not a participant. Returns 409 if the caller
  * is the creator of the space.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const leaveSpace = <ThrowOnError extends boolean = false>(options: Options<LeaveSpaceData, ThrowOnError>): RequestResult<LeaveSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<LeaveSpaceResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -560,6 +656,8 @@ export const leaveSpace = <ThrowOnError extends boolean = false>(options: Option
  *
  * Returns the caller's participation in a space. Returns 404 if the caller does not participate in the space, or
  * if the space does not exist.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const getParticipation = <ThrowOnError extends boolean = false>(options: Options<GetParticipationData, ThrowOnError>): RequestResult<GetParticipationResponses, ApiError, ThrowOnError> => (options.client ?? client).get<GetParticipationResponses, ApiError, ThrowOnError>({
@@ -582,6 +680,8 @@ export const getParticipation = <ThrowOnError extends boolean = false>(options: 
  * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful requests
  * count against the quotas of changes. Returns 409 if the account has reached its quota of participations.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const joinSpace = <ThrowOnError extends boolean = false>(options: Options<JoinSpaceData, ThrowOnError>): RequestResult<JoinSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).put<JoinSpaceResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -603,6 +703,8 @@ export const joinSpace = <ThrowOnError extends boolean = false>(options: Options
  * Counts against the quotas of changes. So send the request when the
  * reader stops at a message, not for each message.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const markRead = <ThrowOnError extends boolean = false>(options: Options<MarkReadData, ThrowOnError>): RequestResult<MarkReadResponses, ApiError, ThrowOnError> => (options.client ?? client).put<MarkReadResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -621,6 +723,8 @@ export const markRead = <ThrowOnError extends boolean = false>(options: Options<
  * Requires an access token, even for a public space. Returns 404 if the space is private and the caller
  * is not a participant.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listParticipants = <ThrowOnError extends boolean = false>(options: Options<ListParticipantsData, ThrowOnError>): RequestResult<ListParticipantsResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListParticipantsResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -634,6 +738,8 @@ export const listParticipants = <ThrowOnError extends boolean = false>(options: 
  * Makes a moderator a participant like others. Has no effect if the user is no moderator of the space.
  *
  * Returns 403 if the caller is not the creator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const dismissModerator = <ThrowOnError extends boolean = false>(options: Options<DismissModeratorData, ThrowOnError>): RequestResult<DismissModeratorResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<DismissModeratorResponses, ApiError, ThrowOnError>({
@@ -654,6 +760,8 @@ export const dismissModerator = <ThrowOnError extends boolean = false>(options: 
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user does not participate in the
  * space. Returns 409 if the space has 50 moderators. Counts against the quotas of changes.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const appointModerator = <ThrowOnError extends boolean = false>(options: Options<AppointModeratorData, ThrowOnError>): RequestResult<AppointModeratorResponses, ApiError, ThrowOnError> => (options.client ?? client).put<AppointModeratorResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -666,6 +774,8 @@ export const appointModerator = <ThrowOnError extends boolean = false>(options: 
  *
  * Returns the users who have been removed from a space, most recently removed first. Returns 403 if the caller is
  * neither the creator nor a moderator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const listRemovals = <ThrowOnError extends boolean = false>(options: Options<ListRemovalsData, ThrowOnError>): RequestResult<ListRemovalsResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListRemovalsResponses, ApiError, ThrowOnError>({
@@ -681,6 +791,8 @@ export const listRemovals = <ThrowOnError extends boolean = false>(options: Opti
  * the user has not been removed.
  *
  * Returns 403 if the caller is neither the creator nor a moderator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const undoRemoval = <ThrowOnError extends boolean = false>(options: Options<UndoRemovalData, ThrowOnError>): RequestResult<UndoRemovalResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<UndoRemovalResponses, ApiError, ThrowOnError>({
@@ -701,6 +813,8 @@ export const undoRemoval = <ThrowOnError extends boolean = false>(options: Optio
  * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator and the
  * caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
  * creator of the space. Counts against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const removeParticipant = <ThrowOnError extends boolean = false>(options: Options<RemoveParticipantData, ThrowOnError>): RequestResult<RemoveParticipantResponses, ApiError, ThrowOnError> => (options.client ?? client).put<RemoveParticipantResponses, ApiError, ThrowOnError>({
@@ -772,6 +886,8 @@ export const removeParticipant = <ThrowOnError extends boolean = false>(options:
  * never returned as changes. Neither are messages that an operator imports with earlier times, nor replies to a
  * message that is edited or deleted: change their `reply_to` together with it.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listMessages = <ThrowOnError extends boolean = false>(options: Options<ListMessagesData, ThrowOnError>): RequestResult<ListMessagesResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListMessagesResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -799,6 +915,8 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  *
  * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const sendMessage = <ThrowOnError extends boolean = false>(options: Options<SendMessageData, ThrowOnError>): RequestResult<SendMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).post<SendMessageResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -817,6 +935,8 @@ export const sendMessage = <ThrowOnError extends boolean = false>(options: Optio
  * they have left the space. The creator and the moderators of a space can delete all messages in it. Returns 403 if
  * the caller is none of them.
  *
+ * Access tokens of programs need the scope `write`. For the messages of others, they need `moderate`, too.
+ *
  */
 export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>): RequestResult<DeleteMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<DeleteMessageResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -829,6 +949,8 @@ export const deleteMessage = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Returns a message. Anyone can read the messages of a public space. Returns 404 if the space is private and the
  * caller is not a participant.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const getMessage = <ThrowOnError extends boolean = false>(options: Options<GetMessageData, ThrowOnError>): RequestResult<GetMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).get<GetMessageResponses, ApiError, ThrowOnError>({
@@ -851,6 +973,8 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
  * appreciations, the name or avatar of a user in it, or the message that it answers. Without it, the last change
  * wins.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const editMessage = <ThrowOnError extends boolean = false>(options: Options<EditMessageData, ThrowOnError>): RequestResult<EditMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).patch<EditMessageResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -866,6 +990,9 @@ export const editMessage = <ThrowOnError extends boolean = false>(options: Optio
  * Withdraw an appreciation
  *
  * Removes the caller's appreciation from a message. Has no effect if there is none.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const withdrawAppreciation = <ThrowOnError extends boolean = false>(options: Options<WithdrawAppreciationData, ThrowOnError>): RequestResult<WithdrawAppreciationResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<WithdrawAppreciationResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -880,6 +1007,8 @@ export const withdrawAppreciation = <ThrowOnError extends boolean = false>(optio
  * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
  * Returns 403 if the caller is the author of the message. Counts against the quotas of changes.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const appreciateMessage = <ThrowOnError extends boolean = false>(options: Options<AppreciateMessageData, ThrowOnError>): RequestResult<AppreciateMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).put<AppreciateMessageResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -892,6 +1021,8 @@ export const appreciateMessage = <ThrowOnError extends boolean = false>(options:
  *
  * Returns the users who appreciate a message, the latest first. Requires an access token, even for a message in a
  * public space. Returns 404 if the space is private and the caller is not a participant.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const listAppreciations = <ThrowOnError extends boolean = false>(options: Options<ListAppreciationsData, ThrowOnError>): RequestResult<ListAppreciationsResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListAppreciationsResponses, ApiError, ThrowOnError>({
@@ -906,6 +1037,8 @@ export const listAppreciations = <ThrowOnError extends boolean = false>(options:
  * Returns the part of a user's profile that all signed-in users can see. The email address is never
  * included.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const getUser = <ThrowOnError extends boolean = false>(options: Options<GetUserData, ThrowOnError>): RequestResult<GetUserResponses, ApiError, ThrowOnError> => (options.client ?? client).get<GetUserResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -917,6 +1050,9 @@ export const getUser = <ThrowOnError extends boolean = false>(options: Options<G
  * List the public spaces of a user
  *
  * Returns the public spaces that a user created, newest first.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listUserSpaces = <ThrowOnError extends boolean = false>(options: Options<ListUserSpacesData, ThrowOnError>): RequestResult<ListUserSpacesResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListUserSpacesResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
@@ -930,6 +1066,8 @@ export const listUserSpaces = <ThrowOnError extends boolean = false>(options: Op
  * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
  * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
  * the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
  *
  */
 export const reportSpace = <ThrowOnError extends boolean = false>(options: Options<ReportSpaceData, ThrowOnError>): RequestResult<ReportSpaceResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportSpaceResponses, ApiError, ThrowOnError>({
@@ -948,6 +1086,8 @@ export const reportSpace = <ThrowOnError extends boolean = false>(options: Optio
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
  * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts
  * against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
  *
  */
 export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ApiError, ThrowOnError>({

@@ -650,6 +650,111 @@ export type SessionPage = {
 };
 
 /**
+ * A new access token for a program.
+ */
+export type TokenCreation = {
+    name: TokenName;
+    /**
+     * What the program may do
+     */
+    scopes: Array<Scope>;
+    /**
+     * When the token stops working, in UTC: a time in the future. By default, or with `null`, only a revocation ends it.
+     */
+    expires_at?: string | null | undefined;
+};
+
+/**
+ * `read`, `write`, `moderate` or `profile`, see *Access tokens of programs*. Responses can have further values.
+ */
+export type Scope = 'read' | 'write' | 'moderate' | 'profile';
+
+/**
+ * What the program is, such as `Moderation bot`: one line of at most 64 code points; not blank; no control
+ * characters. White space around it is removed. Several tokens can have the same name.
+ *
+ */
+export type TokenName = string;
+
+/**
+ * A new access token of a program.
+ */
+export type CreatedToken = {
+    /**
+     * Identifier of the access token, which is not the token itself
+     */
+    token_id: string;
+    /**
+     * An opaque string. Store it securely; it is returned only once.
+     */
+    access_token: string;
+    /**
+     * The name of the program
+     */
+    name: string;
+    /**
+     * What the program may do
+     */
+    scopes: Array<'read' | 'write' | 'moderate' | 'profile' | (string & {})>;
+    /**
+     * When the token was created
+     */
+    created_at: string;
+    /**
+     * When the token was last used; updated at most once an hour. `null` if it never was.
+     */
+    last_used_at: string | null;
+    /**
+     * When the token stops working; `null` for never
+     */
+    expires_at: string | null;
+};
+
+/**
+ * An access token of a program, without the token itself.
+ */
+export type TokenSummary = {
+    /**
+     * Identifier of the access token, which is not the token itself
+     */
+    token_id: string;
+    /**
+     * The name of the program
+     */
+    name: string;
+    /**
+     * What the program may do
+     */
+    scopes: Array<'read' | 'write' | 'moderate' | 'profile' | (string & {})>;
+    /**
+     * When the token was created
+     */
+    created_at: string;
+    /**
+     * When the token was last used; updated at most once an hour. `null` if it never was.
+     */
+    last_used_at: string | null;
+    /**
+     * When the token stops working; `null` for never
+     */
+    expires_at: string | null;
+};
+
+/**
+ * A page of access tokens of programs.
+ */
+export type TokenPage = {
+    /**
+     * The items; any page can be empty
+     */
+    items: Array<TokenSummary>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+};
+
+/**
  * Everything that the service stores about an account. The order of each list is unspecified.
  */
 export type AccountData = {
@@ -658,6 +763,10 @@ export type AccountData = {
      * The current sessions
      */
     sessions: Array<SessionSummary>;
+    /**
+     * The access tokens of programs that have not ended, without the tokens themselves
+     */
+    tokens: Array<TokenSummary>;
     /**
      * The spaces that the user created, with their tags
      */
@@ -914,6 +1023,10 @@ export type Quotas = {
      * Number of sessions. Starting another one ends the least recently used one.
      */
     max_sessions: number;
+    /**
+     * Maximum number of access tokens of programs
+     */
+    max_tokens: number;
     /**
      * Maximum number of spaces created or updated per hour. `null` for no limit.
      */
@@ -1291,6 +1404,11 @@ export type IfMatch = string;
  */
 export type IfNoneMatch = string;
 
+/**
+ * Whether to revoke the access tokens of the account's programs, too.
+ */
+export type RevokeTokens = boolean;
+
 export type SearchSpacesData = {
     body?: never | undefined;
     path?: never | undefined;
@@ -1491,6 +1609,10 @@ export type GetProfileErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
@@ -1536,7 +1658,7 @@ export type ChangeUsernameErrors = {
      */
     401: Problem;
     /**
-     * The server requires verified email addresses, and that of the caller is not.
+     * The server requires verified email addresses, and that of the caller is not. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -1601,7 +1723,7 @@ export type ChangeBioErrors = {
      */
     401: Problem;
     /**
-     * The server requires verified email addresses, and that of the caller is not.
+     * The server requires verified email addresses, and that of the caller is not. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -1658,6 +1780,10 @@ export type RemoveProfilePictureErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The request line and headers, with the URL, are larger than 16,384 bytes.
      */
     431: Problem;
@@ -1701,7 +1827,7 @@ export type ChangeProfilePictureErrors = {
      */
     401: Problem;
     /**
-     * The server requires verified email addresses, and that of the caller is not.
+     * The server requires verified email addresses, and that of the caller is not. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -1752,7 +1878,12 @@ export type ChangeProfilePictureResponse = ChangeProfilePictureResponses[keyof C
 export type ChangePasswordData = {
     body: PasswordChange;
     path?: never | undefined;
-    query?: never | undefined;
+    query?: {
+        /**
+         * Whether to revoke the access tokens of the account's programs, too.
+         */
+        revoke_tokens?: boolean | undefined;
+    } | undefined;
     url: '/api/profile/password';
 };
 
@@ -1766,7 +1897,7 @@ export type ChangePasswordErrors = {
      */
     401: Problem;
     /**
-     * The current password is wrong. The account is not locked.
+     * The current password is wrong. The account is not locked. Or the access token is that of a program.
      */
     403: Problem;
     /**
@@ -1827,7 +1958,7 @@ export type ChangeEmailErrors = {
      */
     401: Problem;
     /**
-     * The current password is wrong, or the server sends no mail.
+     * The current password is wrong, or the server sends no mail. Or the access token is that of a program.
      */
     403: Problem;
     /**
@@ -1888,7 +2019,7 @@ export type RequestEmailVerificationErrors = {
      */
     401: Problem;
     /**
-     * The server sends no mail.
+     * The server sends no mail. Or the access token is that of a program.
      */
     403: Problem;
     /**
@@ -1933,6 +2064,10 @@ export type DownloadAccountDataErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
@@ -1973,6 +2108,10 @@ export type DeleteAccountErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The access token is that of a program.
+     */
+    403: Problem;
     /**
      * The request line and headers, with the URL, are larger than 16,384 bytes.
      */
@@ -2142,6 +2281,10 @@ export type LogoutErrors = {
      */
     401: Problem;
     /**
+     * The access token is that of a program.
+     */
+    403: Problem;
+    /**
      * The request line and headers, with the URL, are larger than 16,384 bytes.
      */
     431: Problem;
@@ -2226,7 +2369,12 @@ export type RequestPasswordResetResponse = RequestPasswordResetResponses[keyof R
 export type ResetPasswordData = {
     body: PasswordReset;
     path?: never | undefined;
-    query?: never | undefined;
+    query?: {
+        /**
+         * Whether to revoke the access tokens of the account's programs, too.
+         */
+        revoke_tokens?: boolean | undefined;
+    } | undefined;
     url: '/api/auth/password-resets';
 };
 
@@ -2353,6 +2501,10 @@ export type ListSessionsErrors = {
      */
     401: Problem;
     /**
+     * The access token is that of a program.
+     */
+    403: Problem;
+    /**
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
@@ -2403,6 +2555,10 @@ export type EndSessionErrors = {
      */
     401: Problem;
     /**
+     * The access token is that of a program.
+     */
+    403: Problem;
+    /**
      * The caller has no such session.
      */
     404: Problem;
@@ -2430,6 +2586,185 @@ export type EndSessionResponses = {
 };
 
 export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
+
+export type ListTokensData = {
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: {
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number | undefined;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string | undefined;
+    } | undefined;
+    url: '/api/tokens';
+};
+
+export type ListTokensErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The access token is that of a program.
+     */
+    403: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ListTokensError = ListTokensErrors[keyof ListTokensErrors];
+
+export type ListTokensResponses = {
+    /**
+     * A page of access tokens.
+     */
+    200: TokenPage;
+};
+
+export type ListTokensResponse = ListTokensResponses[keyof ListTokensResponses];
+
+export type CreateTokenData = {
+    body: TokenCreation;
+    path?: never | undefined;
+    query?: never | undefined;
+    url: '/api/tokens';
+};
+
+export type CreateTokenErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The access token is that of a program.
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The account has reached its quota of access tokens.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type CreateTokenError = CreateTokenErrors[keyof CreateTokenErrors];
+
+export type CreateTokenResponses = {
+    /**
+     * The new access token.
+     */
+    201: CreatedToken;
+};
+
+export type CreateTokenResponse = CreateTokenResponses[keyof CreateTokenResponses];
+
+export type RevokeTokenData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the access token.
+         */
+        token_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/tokens/{token_id}';
+};
+
+export type RevokeTokenErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The access token is that of a program.
+     */
+    403: Problem;
+    /**
+     * The caller has no such access token.
+     */
+    404: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type RevokeTokenError = RevokeTokenErrors[keyof RevokeTokenErrors];
+
+export type RevokeTokenResponses = {
+    /**
+     * The access token is revoked.
+     */
+    200: Confirmation;
+};
+
+export type RevokeTokenResponse = RevokeTokenResponses[keyof RevokeTokenResponses];
 
 export type ListSpacesData = {
     body?: never | undefined;
@@ -2474,6 +2809,10 @@ export type ListSpacesErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
     /**
      * A rate limit or a quota per hour or day is exceeded.
      */
@@ -2528,7 +2867,7 @@ export type CreateSpaceErrors = {
      */
     401: Problem;
     /**
-     * The server requires verified email addresses, and that of the caller is not.
+     * The server requires verified email addresses, and that of the caller is not. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -2610,7 +2949,7 @@ export type DeleteSpaceErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is not the creator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -2671,6 +3010,10 @@ export type GetSpaceErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
     /**
      * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
      * its creator.
@@ -2740,7 +3083,7 @@ export type UpdateSpaceErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is not the creator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -2834,7 +3177,7 @@ export type RenewInvitationCodeErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is not the creator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -2924,6 +3267,10 @@ export type ListParticipationsErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * A rate limit or a quota per hour or day is exceeded.
      */
     429: Problem;
@@ -2973,6 +3320,10 @@ export type LeaveSpaceErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
     /**
      * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
      * its creator.
@@ -3030,6 +3381,10 @@ export type GetParticipationErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The caller does not participate in the space, or there is no such space.
      */
     404: Problem;
@@ -3084,7 +3439,7 @@ export type JoinSpaceErrors = {
      */
     401: Problem;
     /**
-     * The caller has been removed from the space, or the caller's email address is not verified.
+     * The caller has been removed from the space, or the caller's email address is not verified. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3160,7 +3515,7 @@ export type MarkReadErrors = {
      */
     401: Problem;
     /**
-     * The caller is not a participant in the space.
+     * The caller is not a participant in the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3241,6 +3596,10 @@ export type ListParticipantsErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
      * its creator.
      *
@@ -3301,7 +3660,7 @@ export type DismissModeratorErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is not the creator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3361,7 +3720,7 @@ export type AppointModeratorErrors = {
      */
     401: Problem;
     /**
-     * The caller is not the creator of the space.
+     * The caller is not the creator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3433,7 +3792,7 @@ export type ListRemovalsErrors = {
      */
     401: Problem;
     /**
-     * The caller is neither the creator nor a moderator of the space.
+     * The caller is neither the creator nor a moderator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3497,7 +3856,7 @@ export type UndoRemovalErrors = {
      */
     401: Problem;
     /**
-     * The caller is neither the creator nor a moderator of the space.
+     * The caller is neither the creator nor a moderator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3558,7 +3917,7 @@ export type RemoveParticipantErrors = {
     401: Problem;
     /**
      * The caller is neither the creator nor a moderator of the space, or the user is a moderator and the caller is not
-     * the creator.
+     * the creator. Or the access token of a program lacks the scope.
      *
      */
     403: Problem;
@@ -3654,6 +4013,10 @@ export type ListMessagesErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The space does not exist, or it is private and the caller cannot see it, or it has no message `around`.
      *
      */
@@ -3712,7 +4075,7 @@ export type SendMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is not a participant in the space, or the caller's email address is not verified.
+     * The caller is not a participant in the space, or the caller's email address is not verified. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3792,7 +4155,7 @@ export type DeleteMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is neither the author of the message nor the creator or a moderator of its space.
+     * The caller is neither the author of the message nor the creator or a moderator of its space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -3851,6 +4214,10 @@ export type GetMessageErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
     /**
      * The message does not exist, or it is in a space that the caller cannot see.
      */
@@ -3919,7 +4286,7 @@ export type EditMessageErrors = {
     401: Problem;
     /**
      * The caller is not the author of the message, or no longer participates in its space, or the caller's email
-     * address is not verified.
+     * address is not verified. Or the access token of a program lacks the scope.
      *
      */
     403: Problem;
@@ -4002,6 +4369,10 @@ export type WithdrawAppreciationErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
@@ -4052,7 +4423,7 @@ export type AppreciateMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is the author of the message, or the caller's email address is not verified.
+     * The caller is the author of the message, or the caller's email address is not verified. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -4121,6 +4492,10 @@ export type ListAppreciationsErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The message does not exist, or it is in a space that the caller cannot see.
      */
     404: Problem;
@@ -4174,6 +4549,10 @@ export type GetUserErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
     /**
      * The user does not exist, or the operator has suspended the account.
      */
@@ -4240,6 +4619,10 @@ export type ListUserSpacesErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The user does not exist, or the operator has suspended the account.
      */
     404: Problem;
@@ -4294,7 +4677,7 @@ export type ReportSpaceErrors = {
      */
     401: Problem;
     /**
-     * The server requires verified email addresses, and that of the caller is not.
+     * The server requires verified email addresses, and that of the caller is not. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -4370,7 +4753,7 @@ export type ReportMessageErrors = {
      */
     401: Problem;
     /**
-     * The server requires verified email addresses, and that of the caller is not.
+     * The server requires verified email addresses, and that of the caller is not. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**

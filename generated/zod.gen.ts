@@ -307,6 +307,65 @@ export const zSessionPage = z.object({
 });
 
 /**
+ * `read`, `write`, `moderate` or `profile`, see *Access tokens of programs*. Responses can have further values.
+ */
+export const zScope = z.enum([
+    'read',
+    'write',
+    'moderate',
+    'profile'
+]);
+
+/**
+ * What the program is, such as `Moderation bot`: one line of at most 64 code points; not blank; no control
+ * characters. White space around it is removed. Several tokens can have the same name.
+ *
+ */
+export const zTokenName = z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters').regex(/^[\s\x0b]*[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?[\s\x0b]*$/, 'is blank or has characters that are not accepted');
+
+/**
+ * A new access token for a program.
+ */
+export const zTokenCreation = z.object({
+    name: zTokenName,
+    scopes: z.array(zScope).min(1, 'must have at least 1 item').max(4, 'must have at most 4 items'),
+    expires_at: z.iso.datetime().max(24, 'must have at most 24 characters').regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z$/, 'is blank or has characters that are not accepted').nullish()
+});
+
+/**
+ * A new access token of a program.
+ */
+export const zCreatedToken = z.object({
+    token_id: z.string(),
+    access_token: z.string(),
+    name: z.string(),
+    scopes: z.array(z.string()).max(100, 'must have at most 100 items'),
+    created_at: z.iso.datetime(),
+    last_used_at: z.iso.datetime().nullable(),
+    expires_at: z.iso.datetime().nullable()
+});
+
+/**
+ * An access token of a program, without the token itself.
+ */
+export const zTokenSummary = z.object({
+    token_id: z.string(),
+    name: z.string(),
+    scopes: z.array(z.string()).max(100, 'must have at most 100 items'),
+    created_at: z.iso.datetime(),
+    last_used_at: z.iso.datetime().nullable(),
+    expires_at: z.iso.datetime().nullable()
+});
+
+/**
+ * A page of access tokens of programs.
+ */
+export const zTokenPage = z.object({
+    items: z.array(zTokenSummary).max(100, 'must have at most 100 items'),
+    next_cursor: z.string().nullable()
+});
+
+/**
  * A space that the account has ever joined.
  */
 export const zOwnParticipation = z.object({
@@ -358,6 +417,7 @@ export const zOwnReport = z.object({
 export const zAccountData = z.object({
     account: zProfile,
     sessions: z.array(zSessionSummary).max(2147483647, 'must have at most 2,147,483,647 items'),
+    tokens: z.array(zTokenSummary).max(2147483647, 'must have at most 2,147,483,647 items'),
     spaces: z.array(zSpace).max(2147483647, 'must have at most 2,147,483,647 items'),
     participations: z.array(zOwnParticipation).max(2147483647, 'must have at most 2,147,483,647 items'),
     messages: z.array(zOwnMessage).max(2147483647, 'must have at most 2,147,483,647 items'),
@@ -398,6 +458,7 @@ export const zQuotas = z.object({
     max_participations: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
     max_tags: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
     max_sessions: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
+    max_tokens: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991'),
     spaces_per_hour: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
     spaces_per_day: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
     messages_per_hour: z.int().gte(1, 'must be at least 1').lte(9007199254740991, 'must be at most 9007199254740991').nullable(),
@@ -712,6 +773,11 @@ export const zIfMatch = z.string().max(4096, 'must have at most 4,096 characters
  */
 export const zIfNoneMatch = z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted');
 
+/**
+ * Whether to revoke the access tokens of the account's programs, too.
+ */
+export const zRevokeTokens = z.boolean().default(false);
+
 export const zSearchSpacesQuery = z.object({
     q: z.string().max(200, 'must have at most 200 characters'),
     as_typed: z.boolean().optional().default(false),
@@ -782,6 +848,10 @@ export const zChangeProfilePictureResponse = zPicture;
 
 export const zChangePasswordBody = zPasswordChange;
 
+export const zChangePasswordQuery = z.object({
+    revoke_tokens: z.boolean().optional().default(false)
+});
+
 /**
  * The password has been changed.
  */
@@ -841,6 +911,10 @@ export const zRequestPasswordResetResponse = zConfirmation;
 
 export const zResetPasswordBody = zPasswordReset;
 
+export const zResetPasswordQuery = z.object({
+    revoke_tokens: z.boolean().optional().default(false)
+});
+
 /**
  * The password has been changed.
  */
@@ -871,6 +945,32 @@ export const zEndSessionPath = z.object({
  * The session has ended.
  */
 export const zEndSessionResponse = zConfirmation;
+
+export const zListTokensQuery = z.object({
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
+});
+
+/**
+ * A page of access tokens.
+ */
+export const zListTokensResponse = zTokenPage;
+
+export const zCreateTokenBody = zTokenCreation;
+
+/**
+ * The new access token.
+ */
+export const zCreateTokenResponse = zCreatedToken;
+
+export const zRevokeTokenPath = z.object({
+    token_id: zId
+});
+
+/**
+ * The access token is revoked.
+ */
+export const zRevokeTokenResponse = zConfirmation;
 
 export const zListSpacesQuery = z.object({
     q: z.string().max(200, 'must have at most 200 characters').optional(),

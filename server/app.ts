@@ -122,11 +122,17 @@ export async function buildApp(
   return app;
 }
 
-/** The reads of a signed-in user count by account, because many people can share an IP address. */
+/**
+ * The reads of a signed-in user count by account, because many people can share an IP address. Those of the account's
+ * programs count separately, so that a program does not use up the limit of its owner.
+ */
 function readerKeys(request: FastifyRequest): ClientKeys {
   const { caller } = request;
   return caller
-    ? { client: `account ${caller.userId}`, network: networkKey(request) }
+    ? {
+        client: `${caller.scopes === null ? 'account' : 'programs of'} ${caller.userId}`,
+        network: networkKey(request),
+      }
     : clientKeys(request);
 }
 

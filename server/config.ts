@@ -102,6 +102,8 @@ export interface Quotas {
   /** Tags of all spaces that the account created. */
   maxTags: number;
   maxSessions: number;
+  /** Access tokens of programs. */
+  maxTokens: number;
 }
 
 export const DEFAULT_PORT = 3000;
@@ -313,6 +315,7 @@ function readQuotas(env: Environment, hasRateLimits: boolean): Quotas {
     maxParticipations: quota('MAX_PARTICIPATIONS', 2_000),
     maxTags: quota('MAX_TAGS', 5_000),
     maxSessions: quota('MAX_SESSIONS', 100),
+    maxTokens: quota('MAX_TOKENS', 50),
   };
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Scope } from '../generated/types.gen.ts';
 
 /** An OpenAPI 3.0 document, as far as this project reads it. */
 export interface Contract {
@@ -22,6 +23,7 @@ interface OperationObject {
   operationId: string;
   tags?: string[];
   'x-counts-as'?: string;
+  'x-scope'?: Scope;
   security?: object[];
   parameters?: (Parameter | Reference)[];
   requestBody?: RequestBody | Reference;
@@ -54,6 +56,8 @@ export interface Operation {
   isPublicRead: boolean;
   /** Whether the operation is a GET that requires an access token. */
   isOwnRead: boolean;
+  /** The scope that an access token of a program needs. Undefined if the operation accepts none. */
+  scope: Scope | undefined;
   /** The quota per hour and day against which the operation counts, if any. */
   countsAs: string | undefined;
   /** Those that all operations of the path share are first. */
@@ -115,7 +119,9 @@ export interface Schema {
   additionalProperties?: boolean | Schema;
   minLength?: number;
   maxLength?: number;
+  minItems?: number;
   maxItems?: number;
+  enum?: unknown[];
   pattern?: string;
   /** Set if the server checks the pattern before it calls a handler. Otherwise a domain function checks the rule. */
   'x-pattern-message'?: string;
@@ -173,6 +179,7 @@ function readOperation(document: Operations, path: string, method: string): Oper
     hasQueryParameters: parameters.some((each) => each.in === 'query'),
     isPublicRead: method === 'get' && authentication !== 'required',
     isOwnRead: method === 'get' && authentication === 'required',
+    scope: operation['x-scope'],
     countsAs: operation['x-counts-as'],
     needsVerifiedEmail: responses.some(
       ([status, { 'x-problem-codes': codes = [] }]) =>

@@ -1,4 +1,5 @@
 import type { InvalidValueCode, ProblemCode } from '../generated/problem-codes.gen.ts';
+import type { Scope } from '../generated/types.gen.ts';
 
 /** An error that a domain function throws to reject a request. The contract maps its code to an HTTP status. */
 export class DomainError extends Error {
@@ -27,6 +28,19 @@ export class RateExceededError extends DomainError {
     const unit = retryAfterSeconds === 1 ? 'second' : 'seconds';
     super('too_many_requests', `${limit} Try again in ${retryAfterSeconds} ${unit}.`);
     this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The access token of a program lacks a scope. */
+export class ScopeMissingError extends DomainError {
+  readonly scope: Scope;
+
+  constructor(scope: Scope) {
+    super(
+      'insufficient_scope',
+      `This request needs the scope ${scope}, which the access token lacks.`,
+    );
+    this.scope = scope;
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import * as api from '../generated/sdk.gen.ts';
-import type { SpaceCreation } from '../generated/types.gen.ts';
+import type { SpaceCreation, TokenCreation } from '../generated/types.gen.ts';
 import { newUsername } from './accounts.ts';
 import { operations } from './contract.ts';
 import { dataOf } from './exchange.ts';
@@ -27,6 +27,8 @@ type Change = (world: World) => Changes | Promise<Changes>;
 export const changesByStatus: Record<string, Change> = {
   400: () => ({ fields: { unknown: true } }),
   401: () => ({ token: 'unknown' }),
+  // Of the operations that return 403 only to programs. None of them needs the scope of this token.
+  403: ({ programToken }) => ({ token: programToken.access_token }),
   413: () => ({ fields: { padding: 'x'.repeat(32_768) } }),
   415: () => ({ headers: { 'Content-Type': 'text/plain' } }),
   431: () => ({ headers: { 'X-Padding': 'x'.repeat(16_384) } }),
@@ -80,9 +82,20 @@ const usedKey: Change = async (world) => {
 };
 /** A new account, because a server without the limit deletes the account that sends the request. */
 const asTemporary: Change = async ({ register }) => ({ token: (await register()).token });
+/** Of a new account, because a server without scopes deletes it. */
+const asTemporaryProgram: Change = async ({ register, client }) => {
+  const { token } = await register();
+  const body: TokenCreation = { name: 'Created by the contract check', scopes: ['moderate'] };
+  const { access_token } = await dataOf(api.createToken({ client: client(token), body }));
+  return { token: access_token };
+};
 const inNewSession: Change = async ({ logIn, creator }) => ({ token: await logIn(creator) });
 const ofNewSession: Change = async ({ openSession }) => ({
   parameters: { session_id: await openSession() },
+});
+const ofNewToken: Change = async (world) => ({
+  ...asOther(world),
+  parameters: { token_id: (await world.createToken()).token_id },
 });
 const inNewSpace: Change = async ({ createSpace }) => inSpace(await createSpace());
 const ofNewMessage: Change = async ({ sendMessage }) => {
@@ -147,6 +160,7 @@ export const changes: Record<string, Change> = {
   'requestEmailVerification 403': asTemporary,
   'requestEmailVerification 429': asOther,
   'deleteAccount 200': asTemporary,
+  'deleteAccount 403': asTemporaryProgram,
 
   'register 201': newRegistration,
   'register 403': newRegistration,
@@ -181,6 +195,12 @@ export const changes: Record<string, Change> = {
     await dataOf(api.register({ client: client(), body }));
     return { fields: { token: link } };
   },
+  'listTokens 200': asOther,
+  // Not as `creator`, because an existing account would keep it.
+  'createToken 201': asOther,
+  'createToken 409': asOther,
+  'createToken 429': asOther,
+  'revokeToken 200': ofNewToken,
   'logout 200': inNewSession,
   'logout 400': () => ({ parameters: { everywhere: 'perhaps' } }),
   'endSession 200': ofNewSession,
@@ -261,6 +281,11 @@ export const changes: Record<string, Change> = {
   'deleteAccount 431': harmless(431, asTemporary),
   'logout 431': harmless(431, inNewSession),
   'endSession 431': harmless(431, ofNewSession),
+  'createToken 400': harmless(400, asOther),
+  'createToken 413': harmless(413, asOther),
+  'createToken 415': harmless(415, asOther),
+  'createToken 431': harmless(431, asOther),
+  'revokeToken 431': harmless(431, ofNewToken),
   'deleteSpace 431': harmless(431, inNewSpace),
   'deleteMessage 431': harmless(431, ofNewMessage),
 };

@@ -45,7 +45,7 @@ const NEEDS_TOKEN = ['resetPassword 200', 'verifyEmail 200', 'verifyEmail 409'];
 const NEVER_FAILS = ['getServer 500', 'getServer 503'];
 
 /** Responses that only a server with low quotas returns. */
-const EXCEEDS_QUOTA = ['createSpace 409', 'joinSpace 409'];
+const EXCEEDS_QUOTA = ['createSpace 409', 'createToken 409', 'joinSpace 409'];
 
 /** The item of lists that `existingItems` does not have. */
 const existingItem = ({ space }: World) => space;

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { type Client, createClient, createConfig } from '../generated/client/index.ts';
 import * as api from '../generated/sdk.gen.ts';
 import type {
+  CreatedToken,
   Message,
   Registration,
   Space,
   SpaceCreation,
+  TokenCreation,
   Visibility,
 } from '../generated/types.gen.ts';
 import {
@@ -53,6 +55,8 @@ export interface World {
   sendsMail: boolean;
   /** Resolves to the token in a mail to an address. `view` is that of the link. Absent if the check receives no mail. */
   receiveToken?(address: string, view: string): Promise<string>;
+  /** The access token of a program of `other` with the only scope moderate, and its id. `other` has another one. */
+  programToken: CreatedToken;
   /** A session of `creator`, besides the one with the access token. */
   sessionId: string;
   /** Returns a client that sends the access token, if any. */
@@ -67,6 +71,8 @@ export interface World {
   logIn(credentials: Credentials): Promise<string>;
   /** Opens a session of `creator`. Resolves to its id. */
   openSession(): Promise<string>;
+  /** Creates an access token of a program of `other`, with the scope moderate. */
+  createToken(): Promise<CreatedToken>;
   /** Registers an account that has as many open reports as possible. */
   registerFrequentReporter(): Promise<Account>;
   /** Creates a space as `creator`. */
@@ -87,6 +93,7 @@ export const existingIds: Readonly<Record<string, (world: World) => string>> = {
   message_id: ({ message }) => message.message_id,
   user_id: ({ creator }) => creator.userId,
   session_id: ({ sessionId }) => sessionId,
+  token_id: ({ programToken }) => programToken.token_id,
 };
 
 /** Existing items of lists in a world, by the name of their schema. All other lists have the spaces or their tags. */
@@ -94,6 +101,7 @@ export const existingItems: Readonly<Record<string, (world: World) => unknown>> 
   Participant: ({ participant }) => participant,
   Removal: ({ removed }) => removed,
   SessionSummary: ({ sessionId }) => sessionId,
+  TokenSummary: ({ programToken }) => programToken,
   Message: ({ message }) => message,
   Appreciation: ({ admirer }) => admirer,
 };
@@ -181,6 +189,7 @@ export async function openWorld(
       return token;
     },
     openSession: () => openSession(world),
+    createToken: () => createToken(world),
     registerFrequentReporter: () => registerFrequentReporter(world),
     createSpace: () => createSpace(world, world.creator),
     sendMessage: () => sendMessage(world, world.creator, world.space),
@@ -241,6 +250,10 @@ export async function openWorld(
   });
   await provide(world, 'otherSpace', () => createSpace(world, world.other));
   await provide(world, 'sessionId', world.openSession);
+  await provide(world, 'programToken', async () => {
+    await world.createToken();
+    return world.createToken();
+  });
   // From here on, the caller is responsible for `close`.
   cleanup.move();
   return world;
@@ -303,6 +316,12 @@ function sendMessage(
 ): Promise<Message> {
   const body = { space_id, text: 'How lovely!' };
   return dataOf(api.sendMessage({ client: client(token), body }));
+}
+
+/** Of `other`, because an existing account would keep it. */
+function createToken({ client, other }: World): Promise<CreatedToken> {
+  const body: TokenCreation = { name: 'Created by the contract check', scopes: ['moderate'] };
+  return dataOf(api.createToken({ client: client(other.token), body }));
 }
 
 /** Registers a user who joins `space` and is removed from it. */

@@ -6,8 +6,8 @@ import type { ApiError } from '../../client/errors.ts';
 import { createSpace, updateSpace, renewInvitationCode, sendMessage, editMessage } from '../../client/keyed-writes.ts';
 import { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';
 import { client } from '../client.gen.ts';
-import { appointModerator, appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, deleteAccount, deleteMessage, deleteSpace, dismissModerator, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listAppreciations, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
-import type { AppointModeratorData, AppointModeratorResponse, AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DismissModeratorData, DismissModeratorResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListAppreciationsData, ListAppreciationsResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { appointModerator, appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, createToken, deleteAccount, deleteMessage, deleteSpace, dismissModerator, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listAppreciations, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listTokens, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, revokeToken, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
+import type { AppointModeratorData, AppointModeratorResponse, AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, CreateTokenData, CreateTokenResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DismissModeratorData, DismissModeratorResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListAppreciationsData, ListAppreciationsResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListTokensData, ListTokensResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, RevokeTokenData, RevokeTokenResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -208,6 +208,9 @@ export const getProfileQueryKey = (options?: Options<GetProfileData>) => createQ
  * Retrieve the caller's profile
  *
  * Returns the caller's profile. The statistics are computed at request time.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const getProfileOptions = (options?: Options<GetProfileData>) => queryOptions<GetProfileResponse, ApiError, GetProfileResponse, ReturnType<typeof getProfileQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -233,6 +236,8 @@ export const getProfileOptions = (options?: Options<GetProfileData>) => queryOpt
  *
  * Rate limit: 20 requests per account per 5 minutes. Requests that return 400 do not count.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameData>>): UseMutationOptions<ChangeUsernameResponse, ApiError, Options<ChangeUsernameData>> => {
     const mutationOptions: UseMutationOptions<ChangeUsernameResponse, ApiError, Options<ChangeUsernameData>> = {
@@ -254,6 +259,8 @@ export const changeUsernameMutation = (options?: Partial<Options<ChangeUsernameD
  *
  * Replaces the caller's bio. An empty string clears it. Counts against the quotas of changes.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): UseMutationOptions<ChangeBioResponse, ApiError, Options<ChangeBioData>> => {
     const mutationOptions: UseMutationOptions<ChangeBioResponse, ApiError, Options<ChangeBioData>> = {
@@ -274,6 +281,9 @@ export const changeBioMutation = (options?: Partial<Options<ChangeBioData>>): Us
  * Remove the caller's avatar
  *
  * Replaces the caller's avatar with the default avatar. Has no effect if it already is the default.
+ *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const removeProfilePictureMutation = (options?: Partial<Options<RemoveProfilePictureData>>): UseMutationOptions<RemoveProfilePictureResponse, ApiError, Options<RemoveProfilePictureData>> => {
     const mutationOptions: UseMutationOptions<RemoveProfilePictureResponse, ApiError, Options<RemoveProfilePictureData>> = {
@@ -304,6 +314,8 @@ export const removeProfilePictureMutation = (options?: Partial<Options<RemovePro
  *
  * Rate limit: 60 requests per account per 30 minutes, including rejected ones.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const changeProfilePictureMutation = (options?: Partial<Options<ChangeProfilePictureData>>): UseMutationOptions<ChangeProfilePictureResponse, ApiError, Options<ChangeProfilePictureData>> => {
     const mutationOptions: UseMutationOptions<ChangeProfilePictureResponse, ApiError, Options<ChangeProfilePictureData>> = {
@@ -324,12 +336,14 @@ export const changeProfilePictureMutation = (options?: Partial<Options<ChangePro
  * Change the caller's password
  *
  * Changes the caller's password and ends all other sessions of the account. The session that sends
- * the request stays valid.
+ * the request stays valid. Access tokens of programs stay valid, too, unless `revoke_tokens` is `true`.
  *
  * Returns 403 if `currentPassword` is wrong. The account is not locked.
  *
  * Rate limit: after 100 wrong passwords in a session, one attempt per 5 seconds. Attempts beyond this
  * limit return 429. Other operations are not affected.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const changePasswordMutation = (options?: Partial<Options<ChangePasswordData>>): UseMutationOptions<ChangePasswordResponse, ApiError, Options<ChangePasswordData>> => {
@@ -358,6 +372,8 @@ export const changePasswordMutation = (options?: Partial<Options<ChangePasswordD
  *
  * Rate limit: as for `changePassword`. Also, 20 mails per account and 5 mails per email address per hour.
  *
+ * Access tokens of programs are not accepted.
+ *
  */
 export const changeEmailMutation = (options?: Partial<Options<ChangeEmailData>>): UseMutationOptions<ChangeEmailResponse, ApiError, Options<ChangeEmailData>> => {
     const mutationOptions: UseMutationOptions<ChangeEmailResponse, ApiError, Options<ChangeEmailData>> = {
@@ -381,6 +397,8 @@ export const changeEmailMutation = (options?: Partial<Options<ChangeEmailData>>)
  * already verified, no mail is sent. Registration sends the same mail.
  *
  * Rate limit: 5 requests per mailbox per hour. Addresses that differ only after a `+` count as one mailbox.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const requestEmailVerificationMutation = (options?: Partial<Options<RequestEmailVerificationData>>): UseMutationOptions<RequestEmailVerificationResponse, ApiError, Options<RequestEmailVerificationData>> => {
@@ -412,6 +430,8 @@ export const downloadAccountDataQueryKey = (options?: Options<DownloadAccountDat
  * halfway, for example because the account is deleted, the connection is closed and the JSON is
  * incomplete.
  *
+ * Access tokens of programs need the scope `profile`.
+ *
  */
 export const downloadAccountDataOptions = (options?: Options<DownloadAccountDataData>) => queryOptions<DownloadAccountDataResponse, ApiError, DownloadAccountDataResponse, ReturnType<typeof downloadAccountDataQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -435,6 +455,8 @@ export const downloadAccountDataOptions = (options?: Options<DownloadAccountData
  * This also deletes the account's sessions, messages, participations, reports and avatar, the
  * appreciations it gave and received, the spaces it created with all their messages, and the reports about
  * any of these. The username and the email address become available again.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const deleteAccountMutation = (options?: Partial<Options<DeleteAccountData>>): UseMutationOptions<DeleteAccountResponse, ApiError, Options<DeleteAccountData>> => {
@@ -512,6 +534,8 @@ export const loginMutation = (options?: Partial<Options<LoginData>>): UseMutatio
  *
  * Ends the caller's session, or all sessions of the account if `everywhere` is `true`. Their access
  * tokens stop working immediately.
+ *
+ * Access tokens of programs are not accepted.
  *
  */
 export const logoutMutation = (options?: Partial<Options<LogoutData>>): UseMutationOptions<LogoutResponse, ApiError, Options<LogoutData>> => {
@@ -611,6 +635,9 @@ export const listSessionsQueryKey = (options?: Options<ListSessionsData>) => cre
  * List the caller's sessions
  *
  * Returns the sessions of the account, newest first. Access tokens are never included.
+ *
+ * Access tokens of programs are not accepted.
+ *
  */
 export const listSessionsOptions = (options?: Options<ListSessionsData>) => queryOptions<ListSessionsResponse, ApiError, ListSessionsResponse, ReturnType<typeof listSessionsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -631,6 +658,9 @@ export const listSessionsInfiniteQueryKey = (options?: Options<ListSessionsData>
  * List the caller's sessions
  *
  * Returns the sessions of the account, newest first. Access tokens are never included.
+ *
+ * Access tokens of programs are not accepted.
+ *
  */
 export const listSessionsInfiniteOptions = (options?: Options<ListSessionsData>) => {
     const opts = infiniteQueryOptions<ListSessionsResponse, ApiError, InfiniteData<ListSessionsResponse>, QueryKey<Options<ListSessionsData>>, string | Pick<QueryKey<Options<ListSessionsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
@@ -665,6 +695,8 @@ export const listSessionsInfiniteOptions = (options?: Options<ListSessionsData>)
  * Ends one of the caller's sessions, which can be the current one. Its access token stops working
  * immediately.
  *
+ * Access tokens of programs are not accepted.
+ *
  */
 export const endSessionMutation = (options?: Partial<Options<EndSessionData>>): UseMutationOptions<EndSessionResponse, ApiError, Options<EndSessionData>> => {
     const mutationOptions: UseMutationOptions<EndSessionResponse, ApiError, Options<EndSessionData>> = {
@@ -677,6 +709,118 @@ export const endSessionMutation = (options?: Partial<Options<EndSessionData>>): 
             return data;
         },
         meta: { operation: 'endSession' }
+    };
+    return mutationOptions;
+};
+
+export const listTokensQueryKey = (options?: Options<ListTokensData>) => createQueryKey('listTokens', options);
+
+/**
+ * List the access tokens of the caller's programs
+ *
+ * Returns the access tokens that `createToken` created for the account and that have not ended, newest first. The
+ * tokens themselves are never included.
+ *
+ * Access tokens of programs are not accepted.
+ *
+ */
+export const listTokensOptions = (options?: Options<ListTokensData>) => queryOptions<ListTokensResponse, ApiError, ListTokensResponse, ReturnType<typeof listTokensQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listTokens({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listTokensQueryKey(options)
+});
+
+export const listTokensInfiniteQueryKey = (options?: Options<ListTokensData>): QueryKey<Options<ListTokensData>> => createQueryKey('listTokens', options, true);
+
+/**
+ * List the access tokens of the caller's programs
+ *
+ * Returns the access tokens that `createToken` created for the account and that have not ended, newest first. The
+ * tokens themselves are never included.
+ *
+ * Access tokens of programs are not accepted.
+ *
+ */
+export const listTokensInfiniteOptions = (options?: Options<ListTokensData>) => {
+    const opts = infiniteQueryOptions<ListTokensResponse, ApiError, InfiniteData<ListTokensResponse>, QueryKey<Options<ListTokensData>>, string | Pick<QueryKey<Options<ListTokensData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListTokensData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listTokens({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listTokensInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
+/**
+ * Create an access token for a program
+ *
+ * Creates an access token with which a program acts as the caller, within its scopes. See *Access tokens of
+ * programs*. The response is the only one that contains the token.
+ *
+ * An account can have 50 of these tokens by default. Creating another one returns 409. Counts against the quotas of
+ * changes.
+ *
+ * Access tokens of programs are not accepted.
+ *
+ */
+export const createTokenMutation = (options?: Partial<Options<CreateTokenData>>): UseMutationOptions<CreateTokenResponse, ApiError, Options<CreateTokenData>> => {
+    const mutationOptions: UseMutationOptions<CreateTokenResponse, ApiError, Options<CreateTokenData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await createToken({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'createToken' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Revoke the access token of a program
+ *
+ * The token stops working immediately. Requests that wait with it end within a second.
+ *
+ * Access tokens of programs are not accepted.
+ *
+ */
+export const revokeTokenMutation = (options?: Partial<Options<RevokeTokenData>>): UseMutationOptions<RevokeTokenResponse, ApiError, Options<RevokeTokenData>> => {
+    const mutationOptions: UseMutationOptions<RevokeTokenResponse, ApiError, Options<RevokeTokenData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await revokeToken({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'revokeToken' }
     };
     return mutationOptions;
 };
@@ -697,6 +841,8 @@ export const listSpacesQueryKey = (options?: Options<ListSpacesData>) => createQ
  * - `sort=newest` returns all public spaces, newest first.
  *
  * With a token, `participation` says in which of the spaces the caller participates.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const listSpacesOptions = (options?: Options<ListSpacesData>) => queryOptions<ListSpacesResponse, ApiError, ListSpacesResponse, ReturnType<typeof listSpacesQueryKey>>({
@@ -728,6 +874,8 @@ export const listSpacesInfiniteQueryKey = (options?: Options<ListSpacesData>): Q
  * - `sort=newest` returns all public spaces, newest first.
  *
  * With a token, `participation` says in which of the spaces the caller participates.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => {
@@ -768,6 +916,8 @@ export const listSpacesInfiniteOptions = (options?: Options<ListSpacesData>) => 
  *
  * With an `Idempotency-Key`, the request can be repeated without creating a second space.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const createSpaceMutation = (options?: Partial<Options<CreateSpaceData>>): UseMutationOptions<CreateSpaceResponse, ApiError, Options<CreateSpaceData>> => {
     const mutationOptions: UseMutationOptions<CreateSpaceResponse, ApiError, Options<CreateSpaceData>> = {
@@ -789,6 +939,8 @@ export const createSpaceMutation = (options?: Partial<Options<CreateSpaceData>>)
  *
  * Permanently deletes a space with its participations, its messages and their appreciations. Returns
  * 403 if the caller is not the creator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const deleteSpaceMutation = (options?: Partial<Options<DeleteSpaceData>>): UseMutationOptions<DeleteSpaceResponse, ApiError, Options<DeleteSpaceData>> => {
@@ -813,6 +965,8 @@ export const getSpaceQueryKey = (options: Options<GetSpaceData>) => createQueryK
  *
  * Returns a space. Anyone can read a public space. Returns 404 if the space is private and the caller
  * is not a participant.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const getSpaceOptions = (options: Options<GetSpaceData>) => queryOptions<GetSpaceResponse, ApiError, GetSpaceResponse, ReturnType<typeof getSpaceQueryKey>>({
@@ -841,6 +995,8 @@ export const getSpaceOptions = (options: Options<GetSpaceData>) => queryOptions<
  *
  * With `If-Match`, returns 412 if the space has been changed since the ETag. Without it, the last change wins.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>): UseMutationOptions<UpdateSpaceResponse, ApiError, Options<UpdateSpaceData>> => {
     const mutationOptions: UseMutationOptions<UpdateSpaceResponse, ApiError, Options<UpdateSpaceData>> = {
@@ -865,6 +1021,8 @@ export const updateSpaceMutation = (options?: Partial<Options<UpdateSpaceData>>)
  *
  * Returns 403 if the caller is not the creator of the space. Returns 409 if the space is public. Counts against
  * the quotas of changes.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const renewInvitationCodeMutation = (options?: Partial<Options<RenewInvitationCodeData>>): UseMutationOptions<RenewInvitationCodeResponse, ApiError, Options<RenewInvitationCodeData>> => {
@@ -914,6 +1072,8 @@ export const listParticipationsQueryKey = (options?: Options<ListParticipationsD
  * database was restarted or restored, `is_complete` can be `false`: then the response has no changes, and the list
  * must be read again from its first page.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listParticipationsOptions = (options?: Options<ListParticipationsData>) => queryOptions<ListParticipationsResponse, ApiError, ListParticipationsResponse, ReturnType<typeof listParticipationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -960,6 +1120,8 @@ export const listParticipationsInfiniteQueryKey = (options?: Options<ListPartici
  * database was restarted or restored, `is_complete` can be `false`: then the response has no changes, and the list
  * must be read again from its first page.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listParticipationsInfiniteOptions = (options?: Options<ListParticipationsData>) => {
     const opts = infiniteQueryOptions<ListParticipationsResponse, ApiError, InfiniteData<ListParticipationsResponse>, QueryKey<Options<ListParticipationsData>>, string | Pick<QueryKey<Options<ListParticipationsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
@@ -997,6 +1159,8 @@ export const listParticipationsInfiniteOptions = (options?: Options<ListParticip
  * Returns 404 if the space is private and the caller is not a participant. Returns 409 if the caller
  * is the creator of the space.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const leaveSpaceMutation = (options?: Partial<Options<LeaveSpaceData>>): UseMutationOptions<LeaveSpaceResponse, ApiError, Options<LeaveSpaceData>> => {
     const mutationOptions: UseMutationOptions<LeaveSpaceResponse, ApiError, Options<LeaveSpaceData>> = {
@@ -1020,6 +1184,8 @@ export const getParticipationQueryKey = (options: Options<GetParticipationData>)
  *
  * Returns the caller's participation in a space. Returns 404 if the caller does not participate in the space, or
  * if the space does not exist.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const getParticipationOptions = (options: Options<GetParticipationData>) => queryOptions<GetParticipationResponse, ApiError, GetParticipationResponse, ReturnType<typeof getParticipationQueryKey>>({
@@ -1049,6 +1215,8 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
  * Rate limit: 30 failed requests per account per hour, and 300 per /48 block or IPv4 address. Successful requests
  * count against the quotas of changes. Returns 409 if the account has reached its quota of participations.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): UseMutationOptions<JoinSpaceResponse, ApiError, Options<JoinSpaceData>> => {
     const mutationOptions: UseMutationOptions<JoinSpaceResponse, ApiError, Options<JoinSpaceData>> = {
@@ -1075,6 +1243,8 @@ export const joinSpaceMutation = (options?: Partial<Options<JoinSpaceData>>): Us
  * Counts against the quotas of changes. So send the request when the
  * reader stops at a message, not for each message.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const markReadMutation = (options?: Partial<Options<MarkReadData>>): UseMutationOptions<MarkReadResponse, ApiError, Options<MarkReadData>> => {
     const mutationOptions: UseMutationOptions<MarkReadResponse, ApiError, Options<MarkReadData>> = {
@@ -1100,6 +1270,8 @@ export const listParticipantsQueryKey = (options: Options<ListParticipantsData>)
  * Requires an access token, even for a public space. Returns 404 if the space is private and the caller
  * is not a participant.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listParticipantsOptions = (options: Options<ListParticipantsData>) => queryOptions<ListParticipantsResponse, ApiError, ListParticipantsResponse, ReturnType<typeof listParticipantsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1122,6 +1294,8 @@ export const listParticipantsInfiniteQueryKey = (options: Options<ListParticipan
  * Returns the current participants in a space, including its creator, most recently joined first.
  * Requires an access token, even for a public space. Returns 404 if the space is private and the caller
  * is not a participant.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const listParticipantsInfiniteOptions = (options: Options<ListParticipantsData>) => {
@@ -1158,6 +1332,8 @@ export const listParticipantsInfiniteOptions = (options: Options<ListParticipant
  *
  * Returns 403 if the caller is not the creator of the space.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const dismissModeratorMutation = (options?: Partial<Options<DismissModeratorData>>): UseMutationOptions<DismissModeratorResponse, ApiError, Options<DismissModeratorData>> => {
     const mutationOptions: UseMutationOptions<DismissModeratorResponse, ApiError, Options<DismissModeratorData>> = {
@@ -1186,6 +1362,8 @@ export const dismissModeratorMutation = (options?: Partial<Options<DismissModera
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user does not participate in the
  * space. Returns 409 if the space has 50 moderators. Counts against the quotas of changes.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const appointModeratorMutation = (options?: Partial<Options<AppointModeratorData>>): UseMutationOptions<AppointModeratorResponse, ApiError, Options<AppointModeratorData>> => {
     const mutationOptions: UseMutationOptions<AppointModeratorResponse, ApiError, Options<AppointModeratorData>> = {
@@ -1210,6 +1388,8 @@ export const listRemovalsQueryKey = (options: Options<ListRemovalsData>) => crea
  * Returns the users who have been removed from a space, most recently removed first. Returns 403 if the caller is
  * neither the creator nor a moderator of the space.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const listRemovalsOptions = (options: Options<ListRemovalsData>) => queryOptions<ListRemovalsResponse, ApiError, ListRemovalsResponse, ReturnType<typeof listRemovalsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1231,6 +1411,8 @@ export const listRemovalsInfiniteQueryKey = (options: Options<ListRemovalsData>)
  *
  * Returns the users who have been removed from a space, most recently removed first. Returns 403 if the caller is
  * neither the creator nor a moderator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) => {
@@ -1268,6 +1450,8 @@ export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) 
  *
  * Returns 403 if the caller is neither the creator nor a moderator of the space.
  *
+ * Access tokens of programs need the scope `moderate`.
+ *
  */
 export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>): UseMutationOptions<UndoRemovalResponse, ApiError, Options<UndoRemovalData>> => {
     const mutationOptions: UseMutationOptions<UndoRemovalResponse, ApiError, Options<UndoRemovalData>> = {
@@ -1296,6 +1480,8 @@ export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>)
  * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator and the
  * caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
  * creator of the space. Counts against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `moderate`.
  *
  */
 export const removeParticipantMutation = (options?: Partial<Options<RemoveParticipantData>>): UseMutationOptions<RemoveParticipantResponse, ApiError, Options<RemoveParticipantData>> => {
@@ -1378,6 +1564,8 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  * never returned as changes. Neither are messages that an operator imports with earlier times, nor replies to a
  * message that is edited or deleted: change their `reply_to` together with it.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listMessagesOptions = (options: Options<ListMessagesData>) => queryOptions<ListMessagesResponse, ApiError, ListMessagesResponse, ReturnType<typeof listMessagesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1457,6 +1645,8 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  * never returned as changes. Neither are messages that an operator imports with earlier times, nor replies to a
  * message that is edited or deleted: change their `reply_to` together with it.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) => {
     const opts = infiniteQueryOptions<ListMessagesResponse, ApiError, InfiniteData<ListMessagesResponse>, QueryKey<Options<ListMessagesData>>, string | Pick<QueryKey<Options<ListMessagesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
@@ -1505,6 +1695,8 @@ export const listMessagesInfiniteOptions = (options: Options<ListMessagesData>) 
  *
  * With an `Idempotency-Key`, the request can be repeated without sending a second message.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>): UseMutationOptions<SendMessageResponse, ApiError, Options<SendMessageData>> => {
     const mutationOptions: UseMutationOptions<SendMessageResponse, ApiError, Options<SendMessageData>> = {
@@ -1527,6 +1719,8 @@ export const sendMessageMutation = (options?: Partial<Options<SendMessageData>>)
  * Permanently deletes a message with its appreciations. Authors can delete their messages even after
  * they have left the space. The creator and the moderators of a space can delete all messages in it. Returns 403 if
  * the caller is none of them.
+ *
+ * Access tokens of programs need the scope `write`. For the messages of others, they need `moderate`, too.
  *
  */
 export const deleteMessageMutation = (options?: Partial<Options<DeleteMessageData>>): UseMutationOptions<DeleteMessageResponse, ApiError, Options<DeleteMessageData>> => {
@@ -1551,6 +1745,8 @@ export const getMessageQueryKey = (options: Options<GetMessageData>) => createQu
  *
  * Returns a message. Anyone can read the messages of a public space. Returns 404 if the space is private and the
  * caller is not a participant.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const getMessageOptions = (options: Options<GetMessageData>) => queryOptions<GetMessageResponse, ApiError, GetMessageResponse, ReturnType<typeof getMessageQueryKey>>({
@@ -1580,6 +1776,8 @@ export const getMessageOptions = (options: Options<GetMessageData>) => queryOpti
  * appreciations, the name or avatar of a user in it, or the message that it answers. Without it, the last change
  * wins.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const editMessageMutation = (options?: Partial<Options<EditMessageData>>): UseMutationOptions<EditMessageResponse, ApiError, Options<EditMessageData>> => {
     const mutationOptions: UseMutationOptions<EditMessageResponse, ApiError, Options<EditMessageData>> = {
@@ -1600,6 +1798,9 @@ export const editMessageMutation = (options?: Partial<Options<EditMessageData>>)
  * Withdraw an appreciation
  *
  * Removes the caller's appreciation from a message. Has no effect if there is none.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawAppreciationData>>): UseMutationOptions<WithdrawAppreciationResponse, ApiError, Options<WithdrawAppreciationData>> => {
     const mutationOptions: UseMutationOptions<WithdrawAppreciationResponse, ApiError, Options<WithdrawAppreciationData>> = {
@@ -1622,6 +1823,8 @@ export const withdrawAppreciationMutation = (options?: Partial<Options<WithdrawA
  * Adds the caller's appreciation to a message. Each user can appreciate a message once; repeating the
  * request has no effect. Everyone who can read the message can appreciate it, also without participating in the space.
  * Returns 403 if the caller is the author of the message. Counts against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
  *
  */
 export const appreciateMessageMutation = (options?: Partial<Options<AppreciateMessageData>>): UseMutationOptions<AppreciateMessageResponse, ApiError, Options<AppreciateMessageData>> => {
@@ -1647,6 +1850,8 @@ export const listAppreciationsQueryKey = (options: Options<ListAppreciationsData
  * Returns the users who appreciate a message, the latest first. Requires an access token, even for a message in a
  * public space. Returns 404 if the space is private and the caller is not a participant.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listAppreciationsOptions = (options: Options<ListAppreciationsData>) => queryOptions<ListAppreciationsResponse, ApiError, ListAppreciationsResponse, ReturnType<typeof listAppreciationsQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1668,6 +1873,8 @@ export const listAppreciationsInfiniteQueryKey = (options: Options<ListAppreciat
  *
  * Returns the users who appreciate a message, the latest first. Requires an access token, even for a message in a
  * public space. Returns 404 if the space is private and the caller is not a participant.
+ *
+ * Access tokens of programs need the scope `read`.
  *
  */
 export const listAppreciationsInfiniteOptions = (options: Options<ListAppreciationsData>) => {
@@ -1705,6 +1912,8 @@ export const getUserQueryKey = (options: Options<GetUserData>) => createQueryKey
  * Returns the part of a user's profile that all signed-in users can see. The email address is never
  * included.
  *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const getUserOptions = (options: Options<GetUserData>) => queryOptions<GetUserResponse, ApiError, GetUserResponse, ReturnType<typeof getUserQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1725,6 +1934,9 @@ export const listUserSpacesQueryKey = (options: Options<ListUserSpacesData>) => 
  * List the public spaces of a user
  *
  * Returns the public spaces that a user created, newest first.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listUserSpacesOptions = (options: Options<ListUserSpacesData>) => queryOptions<ListUserSpacesResponse, ApiError, ListUserSpacesResponse, ReturnType<typeof listUserSpacesQueryKey>>({
     queryFn: async ({ queryKey, signal }) => {
@@ -1745,6 +1957,9 @@ export const listUserSpacesInfiniteQueryKey = (options: Options<ListUserSpacesDa
  * List the public spaces of a user
  *
  * Returns the public spaces that a user created, newest first.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
  */
 export const listUserSpacesInfiniteOptions = (options: Options<ListUserSpacesData>) => {
     const opts = infiniteQueryOptions<ListUserSpacesResponse, ApiError, InfiniteData<ListUserSpacesResponse>, QueryKey<Options<ListUserSpacesData>>, string | Pick<QueryKey<Options<ListUserSpacesData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
@@ -1780,6 +1995,8 @@ export const listUserSpacesInfiniteOptions = (options: Options<ListUserSpacesDat
  * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
  * the quotas of changes.
  *
+ * Access tokens of programs need the scope `write`.
+ *
  */
 export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>): UseMutationOptions<ReportSpaceResponse, ApiError, Options<ReportSpaceData>> => {
     const mutationOptions: UseMutationOptions<ReportSpaceResponse, ApiError, Options<ReportSpaceData>> = {
@@ -1802,6 +2019,8 @@ export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>)
  * Reports a message to the operator of the server, who can remove it. Each user can have one open report
  * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts
  * against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
  *
  */
 export const reportMessageMutation = (options?: Partial<Options<ReportMessageData>>): UseMutationOptions<ReportMessageResponse, ApiError, Options<ReportMessageData>> => {

@@ -2,6 +2,7 @@ import { selectAccount } from '../accounts/account.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
+import { endSessionsOfUser } from '../auth/sessions.ts';
 import type { Config } from '../config.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
@@ -36,6 +37,7 @@ export async function requestPasswordReset(
  * its other links stop working, and sends a notice.
  * @param token    of the link
  * @param language of the notice
+ * @param revokesTokens whether to revoke the access tokens of programs, too
  * @returns the user id of the account
  * @throws DomainError `invalid_token`; `password_…`, after which the link still works
  */
@@ -44,6 +46,7 @@ export async function resetPassword(
   token: string,
   newPassword: string,
   language: string,
+  revokesTokens: boolean,
 ): Promise<string> {
   const account = await requireLink(engine.db, token, ['password-reset']);
   checkNewPassword(newPassword, account, '/newPassword');
@@ -53,6 +56,7 @@ export async function resetPassword(
     const link = await requireLink(trx, token, ['password-reset']);
     const columns = { password_hash: passwordHash, is_verified: 1 } as const;
     await replacePassword(trx, config, { ...link, language }, columns);
+    if (revokesTokens) await endSessionsOfUser(trx, link.userPk, { revokesTokens });
   });
   return account.userId;
 }
@@ -94,7 +98,7 @@ async function replacePassword(
     .where(isLiveUser('pk'))
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return false;
-  await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
+  await endSessionsOfUser(trx, userPk);
   await revokeLinks(trx, userPk);
   await enqueueMail(trx, config, { kind: 'password-changed', userPk, address: email, language });
   return true;

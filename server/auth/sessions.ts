@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { SessionSummary } from '../../generated/types.gen.ts';
+import { type RawBuilder, sql } from 'kysely';
+import type { Scope, SessionSummary } from '../../generated/types.gen.ts';
 import { findAccount } from '../accounts/account.ts';
 import { createToken, hashToken } from '../accounts/tokens.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
@@ -8,14 +9,19 @@ import { readPage } from '../database/keyset-page.ts';
 import { columnOf, prepare, prepareForSet } from '../database/prepared.ts';
 import type { NewRow, Users } from '../database/schema.ts';
 import { transact } from '../database/transaction.ts';
-import { DomainError } from '../errors.ts';
+import { DomainError, ScopeMissingError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 
-/** The sender of a request: a user, and the session of the access token. */
+/**
+ * The sender of a request: a user, and the session of the access token. Access tokens of programs are sessions with
+ * scopes, so that whatever ends sessions of an account can end them, and each check that a session exists covers them.
+ */
 export interface Caller {
   userPk: number;
   userId: string;
   sessionPk: number;
+  /** What a program may do. Null for a session that a person has started, which may do everything. */
+  scopes: readonly Scope[] | null;
 }
 
 /** The result of a registration or login. The token is not stored, so it can be returned only once. */
@@ -51,6 +57,9 @@ export async function openSession(
       created_at: now,
       last_used_at: now,
       device_name: deviceName,
+      token_name: null,
+      scopes: null,
+      expires_at: null,
     } satisfies NewRow<'sessions'>)
     .returning('pk')
     .executeTakeFirstOrThrow();
@@ -59,12 +68,14 @@ export async function openSession(
   await trx
     .deleteFrom('sessions')
     .where('user_pk', '=', userPk)
+    .where('scopes', 'is', null)
     .where('pk', '!=', pk)
     .where('pk', 'not in', (from) =>
       from
         .selectFrom('sessions')
         .select('pk')
         .where('user_pk', '=', userPk)
+        .where('scopes', 'is', null)
         .where('pk', '!=', pk)
         .orderBy('last_used_at', 'desc')
         .orderBy('pk', 'desc')
@@ -90,7 +101,7 @@ export async function hasSessionOn(
   return session !== undefined;
 }
 
-/** Returns the caller with this access token; undefined if the token is unknown or its session has expired. */
+/** Returns the caller with this access token; undefined if the token is unknown or has expired. */
 export async function findCaller(
   engine: Engine,
   token: string,
@@ -99,34 +110,61 @@ export async function findCaller(
   const now = Date.now();
   const [row] = await selectCaller(engine.db, {
     tokenHash: hashToken(token),
+    now: new Date(now).toISOString(),
     unusedSince: secondsBefore(now, lifetimes.idleSeconds),
     openedBefore: secondsBefore(now, lifetimes.absoluteSeconds),
   });
   if (!row) return undefined;
-  const { last_used_at, ...caller } = row;
+  const { last_used_at, created_at, scopes, ...caller } = row;
+  const isFirstUse = scopes !== null && last_used_at === created_at;
   // Not awaited, because a busy writer must not delay requests that only read.
-  if (last_used_at < secondsBefore(now, LAST_USED_INTERVAL_SECONDS)) {
+  if (isFirstUse || last_used_at < secondsBefore(now, LAST_USED_INTERVAL_SECONDS)) {
     void updateLastUsed(engine, caller.sessionPk);
   }
-  return caller;
+  return { ...caller, scopes: scopes === null ? null : parseScopes(scopes) };
 }
 
 const selectCaller = prepare(
-  { tokenHash: 'text', unusedSince: 'text', openedBefore: 'text' },
-  (db, { tokenHash, unusedSince, openedBefore }) =>
+  { tokenHash: 'text', now: 'text', unusedSince: 'text', openedBefore: 'text' },
+  (db, { tokenHash, now, unusedSince, openedBefore }) =>
     db
       .selectFrom('sessions')
       .innerJoin('users', 'users.pk', 'sessions.user_pk')
       .select([
         'sessions.pk as sessionPk',
         'sessions.last_used_at',
+        'sessions.created_at',
+        'sessions.scopes',
         'users.pk as userPk',
         'users.user_id as userId',
       ])
       .where('token_hash', '=', tokenHash)
-      .where('sessions.last_used_at', '>', unusedSince)
-      .where('sessions.created_at', '>', openedBefore),
+      .where(({ or, and, eb }) =>
+        or([
+          and([
+            eb('sessions.scopes', 'is', null),
+            eb('sessions.last_used_at', '>', unusedSince),
+            eb('sessions.created_at', '>', openedBefore),
+          ]),
+          and([eb('sessions.scopes', 'is not', null), isUnexpired(now)]),
+        ]),
+      ),
 );
+
+/** Condition for access tokens of programs. */
+export function isUnexpired(now: string | RawBuilder<string>) {
+  return sql<boolean>`(expires_at IS NULL OR expires_at > ${now})`;
+}
+
+/** @throws DomainError `insufficient_scope`, only for programs */
+export function requireScope({ scopes }: Caller, scope: Scope): void {
+  if (scopes !== null && !scopes.includes(scope)) throw new ScopeMissingError(scope);
+}
+
+/** @param text names separated by spaces, as in `WWW-Authenticate` (RFC 6750) */
+export function parseScopes(text: string): Scope[] {
+  return text.split(' ') as Scope[];
+}
 
 /** Never rejects. */
 async function updateLastUsed(engine: Engine, sessionPk: number): Promise<void> {
@@ -199,6 +237,7 @@ export async function listSessions(
     .selectFrom('sessions')
     .select(['pk', 'session_id', 'created_at', 'last_used_at', 'device_name'])
     .where('user_pk', '=', userPk)
+    .where('scopes', 'is', null)
     .where('last_used_at', '>', secondsBefore(now, lifetimes.idleSeconds))
     .where('created_at', '>', secondsBefore(now, lifetimes.absoluteSeconds));
   const page = await readPage(query, ['pk'], 'desc', request);
@@ -224,6 +263,7 @@ export async function endSession(engine: Engine, caller: Caller, sessionId: stri
       .deleteFrom('sessions')
       .where('session_id', '=', sessionId)
       .where('user_pk', '=', caller.userPk)
+      .where('scopes', 'is', null)
       .executeTakeFirst();
     if (numDeletedRows === 0n) {
       throw new DomainError('session_not_found', 'You have no such session. It may have ended.');
@@ -238,13 +278,36 @@ export async function endSession(engine: Engine, caller: Caller, sessionId: stri
 export async function endAllSessions(engine: Engine, caller: Caller): Promise<void> {
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await trx.deleteFrom('sessions').where('user_pk', '=', caller.userPk).execute();
+    await endSessionsOfUser(trx, caller.userPk);
   });
+}
+
+/**
+ * Ends all sessions of a user.
+ * @param options.keptSessionPk a session that does not end
+ * @param options.revokesTokens whether to revoke the access tokens of the user's programs, too
+ */
+export async function endSessionsOfUser(
+  trx: DatabaseTransaction,
+  userPk: number,
+  {
+    keptSessionPk,
+    revokesTokens = false,
+  }: { keptSessionPk?: number; revokesTokens?: boolean } = {},
+): Promise<void> {
+  await trx
+    .deleteFrom('sessions')
+    .where('user_pk', '=', userPk)
+    .$if(keptSessionPk !== undefined, (query) => query.where('pk', '<>', keptSessionPk as number))
+    .$if(!revokesTokens, (query) => query.where('scopes', 'is', null))
+    .execute();
 }
 
 /**
  * Ends sessions of an account; all of them if no ids are given. For the operator.
  * @param account an email address or a user id
+ * @param sessionIds also ids of access tokens of programs
+ * @param revokesTokens whether to revoke all access tokens of programs, too, if no ids are given
  * @returns the number of sessions that have ended; undefined if the account does not exist
  * @throws DomainError `session_not_found`, after which none has ended
  */
@@ -252,6 +315,7 @@ export async function endSessionsOf(
   engine: Engine,
   account: string,
   sessionIds: readonly string[],
+  revokesTokens = false,
 ): Promise<number | undefined> {
   return transact(engine, async (trx) => {
     const userPk = await findAccount(trx, account);
@@ -260,6 +324,7 @@ export async function endSessionsOf(
       .deleteFrom('sessions')
       .where('user_pk', '=', userPk)
       .$if(sessionIds.length > 0, (query) => query.where('session_id', 'in', sessionIds))
+      .$if(sessionIds.length === 0 && !revokesTokens, (query) => query.where('scopes', 'is', null))
       .returning('session_id')
       .execute();
     const missing = sessionIds.find((id) => !ended.some(({ session_id }) => session_id === id));
@@ -280,6 +345,11 @@ export async function deleteExpiredSessions(
   const now = Date.now();
   await engine.db
     .deleteFrom('sessions')
+    .where('expires_at', '<=', new Date(now).toISOString())
+    .execute();
+  await engine.db
+    .deleteFrom('sessions')
+    .where('scopes', 'is', null)
     .where((where) =>
       where.or([
         where('last_used_at', '<=', secondsBefore(now, lifetimes.idleSeconds)),

@@ -1,4 +1,4 @@
-import type { SessionSummary } from '../../generated/types.gen.ts';
+import type { SessionSummary, TokenSummary } from '../../generated/types.gen.ts';
 import {
   type Account,
   listAccounts as findAccounts,
@@ -13,6 +13,7 @@ import { type Page, type PageRequest, readPages } from '../pagination.ts';
 import { listReports, type Report } from '../reports/reports.ts';
 import { type CreatedSpace, listCreatedSpaces } from '../spaces/user-spaces.ts';
 import { quantity } from '../text/quantity.ts';
+import { listTokens } from '../tokens/tokens.ts';
 import { describeReport } from './reports.ts';
 
 /** Number of items read at once. */
@@ -41,6 +42,7 @@ export const listAccounts = onDatabase(async (engine, { argument, flags }, { con
 
 interface AccountDetails extends Account {
   sessions: Omit<SessionSummary, 'is_current'>[];
+  tokens: TokenSummary[];
   spaces: CreatedSpace[];
   /** Those about the account and those that it sent. */
   reports: Report[];
@@ -61,6 +63,7 @@ async function addDetails(
   return {
     ...account,
     sessions: sessions.map(({ is_current: _, ...session }) => session),
+    tokens: await all((request) => listTokens(engine, { userPk }, request)),
     spaces: await all((request) => listCreatedSpaces(engine, userPk, request)),
     reports: await all((request) => listReports(engine, request, userPk)),
   };
@@ -79,6 +82,10 @@ function describe(account: Account | AccountDetails): string {
     ...account.sessions.map(
       (each) =>
         `session      ${each.session_id}  ${each.created_at}  last used ${each.last_used_at}  ${quoted(each.device_name ?? '')}`,
+    ),
+    ...account.tokens.map(
+      (each) =>
+        `token        ${each.token_id}  ${each.created_at}  ${each.scopes.join(' ')}  ${quoted(each.name)}`,
     ),
     ...account.spaces.map(
       (each) =>

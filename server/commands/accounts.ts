@@ -25,7 +25,7 @@ function onAccount(
 
 export const endSessions = onDatabase(
   async (engine, { positionals: [account = '', ...sessionIds], flags }, { console }) => {
-    const ended = await endSessionsOf(engine, account, sessionIds);
+    const ended = await endSessionsOf(engine, account, sessionIds, flags.includes('tokens'));
     if (ended === undefined) throw new OperatorError(missingAccount(account));
     const json = JSON.stringify({ ended_sessions: ended });
     console.log(flags.includes('json') ? json : `Sessions ended: ${ended}.`);

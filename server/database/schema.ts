@@ -109,6 +109,12 @@ interface Sessions {
   last_used_at: string;
   /** Sent by the client that opened the session, if it did. */
   device_name: string | null;
+  /** Null unless the session is the access token of a program, as are the next two columns. */
+  token_name: string | null;
+  /** Names separated by spaces. */
+  scopes: string | null;
+  /** Null if the access token does not expire. */
+  expires_at: string | null;
 }
 
 export interface Spaces {

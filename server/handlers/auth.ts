@@ -110,6 +110,7 @@ export function authHandlers(context: Context) {
         token,
         newPassword,
         mailLanguage(context, request),
+        request.query?.revoke_tokens ?? false,
       );
       audit(request.log, 'password changed', { userId });
       mailer.wake();

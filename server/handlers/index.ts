@@ -7,6 +7,7 @@ import { reportsHandlers } from './reports.ts';
 import { searchHandlers } from './search.ts';
 import { serverHandlers } from './server.ts';
 import { spacesHandlers } from './spaces.ts';
+import { tokensHandlers } from './tokens.ts';
 import { usersHandlers } from './users.ts';
 
 /** Returns a handler for every operation of the contract. A missing one is a type error. */
@@ -15,6 +16,7 @@ export function makeHandlers(context: Context): RouteHandlers {
     ...searchHandlers(context),
     ...profileHandlers(context),
     ...authHandlers(context),
+    ...tokensHandlers(context),
     ...spacesHandlers(context),
     ...messagesHandlers(context),
     ...usersHandlers(context),

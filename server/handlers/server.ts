@@ -60,12 +60,13 @@ function bound(value: number | undefined): number {
 }
 
 function describeQuotas({ quotas }: Pick<Config, 'quotas'>): Quotas {
-  const { rates, maxSpaces, maxParticipations, maxTags, maxSessions } = quotas;
+  const { rates, maxSpaces, maxParticipations, maxTags, maxSessions, maxTokens } = quotas;
   return {
     max_spaces: maxSpaces,
     max_participations: maxParticipations,
     max_tags: maxTags,
     max_sessions: maxSessions,
+    max_tokens: maxTokens,
     spaces_per_hour: rates?.space.perHour ?? null,
     spaces_per_day: rates?.space.perDay ?? null,
     messages_per_hour: rates?.message.perHour ?? null,

@@ -1,6 +1,6 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { type Caller, findCaller } from '../auth/sessions.ts';
+import { type Caller, findCaller, requireScope } from '../auth/sessions.ts';
 import type { Context } from '../context.ts';
 import type { Operation } from '../contract.ts';
 import { DomainError } from '../errors.ts';
@@ -16,12 +16,14 @@ declare module 'fastify' {
  * Returns the hook that authenticates requests according to the `security` of the operation in the contract.
  *
  * If authentication is optional, an invalid token is still rejected. Operations without authentication ignore tokens.
- * @throws DomainError `unauthenticated`
+ * Programs need the scope of the operation.
+ * @throws DomainError `unauthenticated`, `session_required`, `insufficient_scope`
  */
 export function authenticate(
   { engine, config }: Pick<Context, 'engine' | 'config'>,
-  { authentication }: Operation,
+  operation: Operation,
 ): onRequestAsyncHookHandler {
+  const { authentication } = operation;
   return async (request) => {
     if (authentication === 'none') return;
     const { authorization } = request.headers;
@@ -43,9 +45,21 @@ export function authenticate(
         'The access token is invalid, expired or revoked. Sign in again.',
       );
     }
+    requireOperation(operation, caller);
     request.caller = caller;
     rememberAccount(token, caller.userId);
   };
+}
+
+/** Asserts that an operation accepts the access token of the caller. */
+function requireOperation({ scope }: Operation, caller: Caller): void {
+  if (caller.scopes !== null && scope === undefined) {
+    throw new DomainError(
+      'session_required',
+      'This operation needs a session. It does not accept access tokens of programs.',
+    );
+  }
+  if (scope !== undefined) requireScope(caller, scope);
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import type { Context } from '../context.ts';
-import { DomainError, RateExceededError } from '../errors.ts';
+import { DomainError, RateExceededError, ScopeMissingError } from '../errors.ts';
 import type { Resource } from '../system/outage-log.ts';
 import { bearerToken } from './authentication.ts';
 import { bodyTooLarge } from './bodies.ts';
@@ -51,6 +51,11 @@ function problemOf(error: unknown, isUnavailable: boolean): HttpProblem {
   if (error instanceof RateExceededError) {
     const headers = { 'retry-after': String(error.retryAfterSeconds) };
     return new HttpProblem(error.code, error.message, { headers });
+  }
+  if (error instanceof ScopeMissingError) {
+    // RFC 6750, section 3.1.
+    const challenge = `Bearer error="insufficient_scope", scope="${error.scope}"`;
+    return new HttpProblem(error.code, error.message, { headers: { 'www-authenticate': challenge } });
   }
   if (error instanceof DomainError) {
     return new HttpProblem(error.code, error.message, { pointers: error.pointers });

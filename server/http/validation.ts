@@ -15,8 +15,9 @@ const validator = new Ajv({
   useDefaults: true,
   coerceTypes: false,
   keywords: ['example', 'x-pattern-message'],
-  // These formats only choose types in generated clients, and hide input in forms. Bounds are keywords of their own.
-  formats: { int32: true, int64: true, password: true },
+  // These formats only choose types in generated clients, and hide input in forms. Bounds and patterns are keywords of
+  // their own.
+  formats: { int32: true, int64: true, password: true, 'date-time': true },
 });
 
 /**

@@ -17,6 +17,7 @@ import { type Page, type PageRequest, pageOf, readPages } from '../pagination.ts
 import type { AvatarResources } from '../resources.ts';
 import { describeSpaces } from '../spaces/describe-spaces.ts';
 import { nextTurn } from '../system/event-loop.ts';
+import { listTokens } from '../tokens/tokens.ts';
 import { readProfile } from './profile.ts';
 
 /** Number of rows read at once. Bounds the memory and the uninterrupted time of a download. */
@@ -44,6 +45,7 @@ export async function readAccountData(
     }, BATCH_SIZE);
   const lists: Lists = {
     sessions: pagesOf((request) => listSessions(engine, caller, lifetimes, request)),
+    tokens: pagesOf((request) => listTokens(engine, caller, request)),
     spaces: pagesOf((request) => listOwnSpaces(resources, caller, request)),
     participations: pagesOf((request) => listAllParticipations(engine, caller, request)),
     messages: pagesOf((request) => listOwnMessages(engine, caller, request)),

@@ -6,7 +6,7 @@ import {
 } from '../auth/current-password.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
 import { HashReplacedError, retryReplacedHash } from '../auth/replaced-hashes.ts';
-import { type Caller, requireSession } from '../auth/sessions.ts';
+import { type Caller, endSessionsOfUser, requireSession } from '../auth/sessions.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { transact } from '../database/transaction.ts';
@@ -17,32 +17,33 @@ interface PasswordResources {
   config: Pick<Config, 'mail'>;
 }
 
+interface PasswordChange {
+  currentPassword: string;
+  newPassword: string;
+  language: string;
+  revokesTokens: boolean;
+}
+
 /**
  * Changes the caller's password, ends all their other sessions, and makes links in mails stop working, except those that
  * verify the present address. Sends a notice.
- * @param language of the notice
+ * @param change.language      of the notice
+ * @param change.revokesTokens whether to revoke the access tokens of programs, too
  * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or
  *   `unauthenticated` if the session has ended in the meantime
  */
 export async function changePassword(
   resources: PasswordResources,
   caller: Caller,
-  currentPassword: string,
-  newPassword: string,
-  language: string,
+  change: PasswordChange,
 ): Promise<void> {
-  await retryReplacedHash(
-    () => attemptChange(resources, caller, currentPassword, newPassword, language),
-    currentPasswordIncorrect,
-  );
+  await retryReplacedHash(() => attemptChange(resources, caller, change), currentPasswordIncorrect);
 }
 
 async function attemptChange(
   { engine, config }: PasswordResources,
   caller: Caller,
-  currentPassword: string,
-  newPassword: string,
-  language: string,
+  { currentPassword, newPassword, language, revokesTokens }: PasswordChange,
 ): Promise<void> {
   const account = await readCredentials(engine.db, caller);
   checkNewPassword(newPassword, account, '/newPassword');
@@ -60,11 +61,10 @@ async function attemptChange(
       .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) throw new HashReplacedError();
-    await trx
-      .deleteFrom('sessions')
-      .where('user_pk', '=', caller.userPk)
-      .where('pk', '<>', caller.sessionPk)
-      .execute();
+    await endSessionsOfUser(trx, caller.userPk, {
+      keptSessionPk: caller.sessionPk,
+      revokesTokens,
+    });
     await revokeLinks(trx, caller.userPk, ['password-reset', 'email-change']);
     await enqueueMail(trx, config, {
       kind: 'password-changed',

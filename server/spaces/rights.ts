@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Caller } from '../auth/sessions.ts';
+import { type Caller, requireScope } from '../auth/sessions.ts';
 import { DomainError } from '../errors.ts';
 
 // Who may do what in a space and with its messages. Everything that reads or changes them asks here. `docs/rights.md` is
@@ -110,9 +110,11 @@ interface OwnedMessage {
   role: Role | null;
 }
 
-/** @throws DomainError `not_message_author` */
-export function requireDeletable(message: OwnedMessage, { userPk }: Caller): void {
-  if (message.authorPk !== userPk) requireRight(message, 'deleteMessagesOfOthers');
+/** @throws DomainError `not_message_author`, `insufficient_scope` */
+export function requireDeletable(message: OwnedMessage, caller: Caller): void {
+  if (message.authorPk === caller.userPk) return;
+  requireRight(message, 'deleteMessagesOfOthers');
+  requireScope(caller, 'moderate');
 }
 
 /** @throws DomainError `not_message_author`, `not_a_participant` */

@@ -6,6 +6,8 @@ type AuditEvent =
   | 'signed in on a new device'
   | 'password changed'
   | 'email address changed'
+  | 'access token created'
+  | 'access token revoked'
   | 'account deleted';
 
 /**

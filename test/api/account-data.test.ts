@@ -142,6 +142,7 @@ describe('downloadAccountData', () => {
     expect(data).toEqual({
       account: profile,
       sessions,
+      tokens: [],
       spaces: [await getSpace(ada, own), await getSpace(ada, hidden)],
       participations: [
         { ...participation, space_id: own.space_id },

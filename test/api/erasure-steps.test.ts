@@ -268,13 +268,12 @@ describe('The deletion of an account in several transactions', () => {
     await beginErasure(gone);
     const ended = { code: 'unauthenticated' };
     await expect(readProfile(app.context, caller)).rejects.toMatchObject(ended);
-    const change = changePassword(
-      app.context,
-      caller,
-      gone.password,
-      'staple of the north wind',
-      'en',
-    );
+    const change = changePassword(app.context, caller, {
+      currentPassword: gone.password,
+      newPassword: 'staple of the north wind',
+      language: 'en',
+      revokesTokens: false,
+    });
     await expect(change).rejects.toMatchObject(ended);
     await eraseAll();
   });

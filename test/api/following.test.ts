@@ -346,7 +346,7 @@ describe('listMessages with wait', () => {
       Array.from({ length: 340 }, (_, index) =>
         followers.follow(
           {
-            caller,
+            caller: { ...caller, scopes: null },
             spaceId: space.space_id,
             position: [index, ''],
             limit: 100,

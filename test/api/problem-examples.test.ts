@@ -189,12 +189,59 @@ const whileUnverified = async (method: string, path: string, body?: object) => {
   return new Response(await response.text(), response);
 };
 
+const createToken = (headers: TestUser['headers'], scopes = ['read']): Promise<Response> =>
+  sendJson('POST', '/api/tokens', { name: 'Bot', scopes }, headers);
+
+/** Sends a request with the access token of a program that lacks the scope of the operation. */
+const asProgram = async (method: string, path: string, body?: object): Promise<Response> => {
+  const scope = method === 'GET' ? 'write' : 'read';
+  const { access_token } = await (await createToken(ada.headers, [scope])).json();
+  return app.fetch(path, {
+    method,
+    headers: {
+      authorization: `Bearer ${access_token}`,
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+};
+
 /** For each example, a request that provokes the response. */
 const requests: Record<string, () => Promise<Response>> = {
   InvalidReport: () => sendJson('PUT', `/api/reports/spaces/${space.space_id}`, {}, ada.headers),
   InvalidSpaceId: () => app.fetch('/api/spaces/~'),
   InvalidMessageId: () => app.fetch('/api/messages/~', { method: 'DELETE', headers: ada.headers }),
   InvalidUserId: () => app.fetch('/api/users/~', { headers: ada.headers }),
+  InsufficientScope: () => asProgram('GET', '/api/profile/me'),
+  SessionRequired: () => asProgram('GET', '/api/auth/sessions'),
+  'NotSpaceCreator insufficient_scope': () => asProgram('DELETE', '/api/spaces/x'),
+  'NotSpaceModerator insufficient_scope': () => asProgram('GET', '/api/removals?space_id=x'),
+  'removeParticipant 403 insufficient_scope': () => asProgram('PUT', '/api/removals/x/x'),
+  'EmailNotVerified insufficient_scope': () =>
+    asProgram('PUT', '/api/profile/bio', { bio: 'Hello' }),
+  'MailDisabledOrSessionRequired session_required': () =>
+    asProgram('POST', '/api/profile/email-verification'),
+  'MailDisabledOrSessionRequired mail_disabled': () =>
+    app.fetch('/api/profile/email-verification', { method: 'POST', headers: ada.headers }),
+  'changePassword 403 session_required': () => asProgram('PUT', '/api/profile/password', {}),
+  'changeEmail 403 session_required': () => asProgram('PUT', '/api/profile/email', {}),
+  'joinSpace 403 insufficient_scope': () => asProgram('PUT', '/api/participations/x', {}),
+  'markRead 403 insufficient_scope': () => asProgram('PUT', '/api/participations/x/read', {}),
+  'sendMessage 403 insufficient_scope': () => asProgram('POST', '/api/messages', {}),
+  'editMessage 403 insufficient_scope': () => asProgram('PATCH', '/api/messages/x', {}),
+  'deleteMessage 403 insufficient_scope': () => asProgram('DELETE', '/api/messages/x'),
+  'appreciateMessage 403 insufficient_scope': () =>
+    asProgram('PUT', '/api/messages/x/appreciation'),
+  'createToken 400': () =>
+    sendJson('POST', '/api/tokens', { name: 'Bot', scopes: [] }, ada.headers),
+  'createToken 409': async () => {
+    const { headers } = await app.register();
+    // The default of MAX_TOKENS.
+    for (let i = 0; i < 50; i += 1) await createToken(headers);
+    return createToken(headers);
+  },
+  'revokeToken 400': () => app.fetch('/api/tokens/~', { method: 'DELETE', headers: ada.headers }),
+  'revokeToken 404': () => app.fetch('/api/tokens/x', { method: 'DELETE', headers: ada.headers }),
   'endSession 400': () =>
     app.fetch('/api/auth/sessions/~', { method: 'DELETE', headers: ada.headers }),
   'login 400': () => sendJson('POST', '/api/auth/login', { email: ada.email }),
@@ -213,7 +260,7 @@ const requests: Record<string, () => Promise<Response>> = {
   'InvalidPageRequest invalid_request': () => app.fetch('/api/spaces/search?q=tea&limit=101'),
   'InvalidPageRequest invalid_cursor': () => app.fetch('/api/spaces/search?q=tea&cursor=x'),
   Unauthenticated: () => app.fetch('/api/profile/me'),
-  NotSpaceCreator: () =>
+  'NotSpaceCreator not_space_creator': () =>
     app.fetch(`/api/spaces/${space.space_id}`, { method: 'DELETE', headers: bob.headers }),
   SpaceNotFound: () => app.fetch('/api/spaces/unknown'),
   MessageNotFound: () =>
@@ -340,7 +387,8 @@ const requests: Record<string, () => Promise<Response>> = {
   'changePassword 400 password_invalid': () => changePassword(ada.password, DECOMPOSED),
   'changePassword 400 password_names_you': () => changePassword(ada.password, ada.email),
   'changePassword 400 password_too_common': () => changePassword(ada.password, 'password'),
-  'changePassword 403': () => changePassword('wrong', 'staple of the north wind'),
+  'changePassword 403 current_password_incorrect': () =>
+    changePassword('wrong', 'staple of the north wind'),
   'register 400 invalid_request': () =>
     sendJson('POST', '/api/auth/register', { ...newAccount, password: 'short' }),
   'register 400 username_invalid': () =>
@@ -420,7 +468,8 @@ const requests: Record<string, () => Promise<Response>> = {
     }),
   'joinSpace 404': () =>
     sendJson('PUT', '/api/participations/unknown', { invitation_code: 'wrong' }, bob.headers),
-  EmailNotVerified: () => whileUnverified('PUT', '/api/profile/bio', { bio: '' }),
+  'EmailNotVerified email_not_verified': () =>
+    whileUnverified('PUT', '/api/profile/bio', { bio: '' }),
   'joinSpace 403 email_not_verified': () => whileUnverified('PUT', '/api/participations/x', {}),
   'sendMessage 403 email_not_verified': () =>
     whileUnverified('POST', '/api/messages', { space_id: 'x', text: 'Hello' }),
@@ -459,7 +508,7 @@ const requests: Record<string, () => Promise<Response>> = {
       headers: moderator.headers,
     });
   },
-  NotSpaceModerator: () =>
+  'NotSpaceModerator not_space_moderator': () =>
     app.fetch(`/api/removals?space_id=${space.space_id}`, { headers: bob.headers }),
   'ParticipantNotFound participant_not_found': () => appoint(bob),
   'ParticipantNotFound space_not_found': () => appoint(bob, 'unknown'),
@@ -480,7 +529,7 @@ const requests: Record<string, () => Promise<Response>> = {
     return appoint({ userId: 'moderator-50' }, privateSpace.space_id);
   },
   'markRead 400': () => markRead(space.space_id, undefined),
-  'markRead 403': () => markRead(space.space_id, 'unknown', bob),
+  'markRead 403 not_a_participant': () => markRead(space.space_id, 'unknown', bob),
   'markRead 404 space_not_found': () => markRead('unknown', 'unknown'),
   'markRead 404 message_not_found': () => markRead(space.space_id, 'unknown'),
   'leaveSpace 409': () =>
@@ -499,7 +548,7 @@ const requests: Record<string, () => Promise<Response>> = {
   },
   'editMessage 409': () => sendTwice((headers) => editText(headers)),
   'editMessage 412': () => editText({ ...ada.headers, 'if-match': '"0-AAAAAAAAAAAAAAAA"' }),
-  'deleteMessage 403': () =>
+  'deleteMessage 403 not_message_author': () =>
     app.fetch(`/api/messages/${message.message_id}`, { method: 'DELETE', headers: bob.headers }),
   'appreciateMessage 403 own_message': () =>
     app.fetch(`/api/messages/${message.message_id}/appreciation`, {

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
-import { operations } from '../../server/contract.ts';
+import { contract, operations } from '../../server/contract.ts';
 import { newUsername } from '../../verification/accounts.ts';
 import { CALLERS, outcomeOf, rules, type Visibility } from '../../verification/rights.ts';
 import { access } from '../../verification/scenarios/access.ts';
@@ -82,7 +82,20 @@ ${renderRights('private')}
 ## Other operations
 
 ${renderTable(['operation', 'anonymous', 'signed in', 'suspended'], others.map(rowOf))}
+
+## Access tokens of programs
+
+Programs have the rights of their owner, within the scopes of their access token. \`test/api/tokens.test.ts\` tries every
+cell. Operations without a scope return 403, with the code \`session_required\`, and others with \`insufficient_scope\`.
+
+${renderTable(['operation', ...SCOPES], usingToken.map(scopesOf))}
 `;
+}
+
+const SCOPES = contract.components.schemas.Scope?.enum as string[];
+
+function scopesOf({ operationId, scope }: (typeof operations)[number]): string[] {
+  return [operationId, ...SCOPES.map((each) => (each === scope ? '✓' : '403'))];
 }
 
 /** Outcomes without a code in the last column. */

@@ -85,7 +85,11 @@ test('changeAvatar throws the first error, although it cannot discard the new av
   const avatars = { async put() {} } as Partial<AvatarStore> as AvatarStore;
   const resources = { engine: failingEngine(engine, () => failure), avatars };
   const file = new Uint8Array(await (await avatarFile()).arrayBuffer());
-  const changing = changeAvatar(resources, { userPk: 1, userId: 'ada', sessionPk: 1 }, file);
+  const changing = changeAvatar(
+    resources,
+    { userPk: 1, userId: 'ada', sessionPk: 1, scopes: null },
+    file,
+  );
   await expect(changing).rejects.toThrow('failure 1');
   expect(failures).toBe(2);
 });

@@ -48,7 +48,7 @@ const setAvatar = (avatar: string) => engine.db.updateTable('users').set({ avata
 /** Opens a session of the only user, and returns the caller of its requests. */
 async function signIn() {
   const { pk } = await engine.db.selectFrom('users').select('pk').executeTakeFirstOrThrow();
-  return { userPk: pk, userId: 'ada', sessionPk: await insertSession(engine.db, pk) };
+  return { userPk: pk, userId: 'ada', sessionPk: await insertSession(engine.db, pk), scopes: null };
 }
 
 const sweep = () => removeUnusedAvatars(engine, avatars, new AbortController().signal);

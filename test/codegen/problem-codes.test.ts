@@ -12,7 +12,7 @@ test('Problem.code is a known code or one of a later version', () => {
 
 test('Each operation has its codes', () => {
   expectTypeOf<OperationProblemCodes['deleteAccount']>().toEqualTypeOf<
-    'unauthenticated' | 'headers_too_large' | 'internal' | 'unavailable'
+    'unauthenticated' | 'session_required' | 'headers_too_large' | 'internal' | 'unavailable'
   >();
   expectTypeOf<keyof OperationProblemCodes>().extract<'joinSpace'>().toEqualTypeOf<'joinSpace'>();
 });

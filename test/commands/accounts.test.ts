@@ -83,6 +83,7 @@ describe('The commands that look at accounts', () => {
             device_name: null,
           },
         ],
+        tokens: [],
         spaces: [expect.objectContaining({ title: 'Tea\u200e', visibility: 'private' })],
         reports: [expect.objectContaining({ reason: 'Spam', author_id: adam.userId })],
       });
@@ -130,6 +131,26 @@ describe('The commands that look at accounts', () => {
     expect((await end(ada.userId, '--json')).stdout).toBe('{"ended_sessions":2}\n');
     expect([await statusOf(first), await statusOf(ada.client)]).toEqual([401, 401]);
     expect(await list(email)).toEqual([expect.objectContaining({ sessions: [] })]);
+  });
+
+  test('end the access token of a program by its id, or all of them', async () => {
+    const bea = await app.register('bea');
+    const create = async (name: string) => {
+      const body = { name, scopes: ['read' as const] };
+      return (await api.createToken({ client: bea.client, body, throwOnError: true })).data;
+    };
+    const statusOf = async ({ access_token }: { access_token: string }) =>
+      (await api.getProfile({ client: app.client(access_token) })).response?.status;
+    const end = (...args: string[]) => runCommand('end-sessions', args, settings);
+    const tokens = [await create('Bot'), await create('Mirror'), await create('Archive')] as const;
+    const [bot, mirror] = tokens;
+    expect((await run(bea.userId)).stdout).toContain(`token        ${bot.token_id}  `);
+    expect((await end(bea.userId, bot.token_id)).stdout).toBe('Sessions ended: 1.\n');
+    expect([await statusOf(bot), await statusOf(mirror)]).toEqual([401, 200]);
+    expect((await end(bea.userId)).stdout).toBe('Sessions ended: 1.\n');
+    expect(await statusOf(mirror)).toBe(200);
+    expect((await end(bea.userId, '--tokens')).stdout).toBe('Sessions ended: 2.\n');
+    expect(await statusOf(mirror)).toBe(401);
   });
 });
 

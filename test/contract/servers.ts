@@ -5,8 +5,8 @@ import { databaseError, UNAVAILABLE_CODES, UNEXPECTED_CODE } from '../support/da
 import { failingEngine } from '../support/failing-engine.ts';
 import { startMailServer } from '../support/mail-server.ts';
 
-/** Quotas that the data of `openWorld` uses up for `creator`. */
-const FULL_QUOTAS = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '3' };
+/** Quotas that the data of `openWorld` uses up for `creator`, and for `other` that of access tokens. */
+const FULL_QUOTAS = { MAX_SPACES: '3', MAX_PARTICIPATIONS: '3', MAX_TOKENS: '2' };
 
 /** Quotas that the data of `openWorld` does not use up, but that a few more requests do. */
 const LOW_RATES = { SPACES_PER_HOUR: '10', MESSAGES_PER_HOUR: '10', CHANGES_PER_HOUR: '10' };
@@ -63,6 +63,7 @@ export async function startServers(
       'reportMessage 403': strict,
       'createSpace 409': full,
       'joinSpace 409': full,
+      'createToken 409': full,
       429: await openWorld(
         await start({
           ...mailServer.settings,

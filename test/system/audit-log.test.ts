@@ -68,6 +68,14 @@ describe('The audit log', () => {
       body: { email: newEmail, password: PASSWORDS[1], device_name: 'Phone' },
     });
     const signedIn = app.client(data?.access_token);
+    const program = await api.createToken({
+      client: signedIn,
+      body: { name: 'Bot', scopes: ['read'] },
+      throwOnError: true,
+    });
+    keep(program);
+    const path = { token_id: program.data.token_id };
+    keep(await api.revokeToken({ client: signedIn, path, throwOnError: true }));
     keep(await api.deleteAccount({ client: signedIn, throwOnError: true }));
 
     const events = audited().filter((line) => line.userId === userId);
@@ -80,11 +88,14 @@ describe('The audit log', () => {
       'password changed',
       // The reset has ended the session on the phone.
       'signed in on a new device',
+      'access token created',
+      'access token revoked',
       'account deleted',
     ]);
     const reqIds = events.map((line) => line.reqId);
-    expect(reqIds.toSpliced(-2, 1)).toEqual(requestIds);
-    expect(JSON.stringify(lines)).not.toMatch(/@example|sp[ms]_/);
+    expect(reqIds.toSpliced(-4, 1)).toEqual(requestIds);
+    expect(events.at(-3)).toMatchObject({ tokenId: path.token_id, scopes: ['read'] });
+    expect(JSON.stringify(lines)).not.toMatch(/@example|sp[mst]_/);
   });
 
   test('has a line for each command of the operator, with ids instead of addresses', async () => {

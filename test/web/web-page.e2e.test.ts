@@ -693,6 +693,26 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await openView(other, '#/profile?section=security');
       await appears(other.getByRole('dialog', { name: 'Your session has ended' }));
 
+      const programs = page.getByRole('region', { name: 'Access for programs' });
+      await programs.getByRole('button', { name: 'Create access token' }).click();
+      await appears(programs.getByText(/^Name must have at least 1 character/));
+      await programs.getByLabel('Name').fill('Bot');
+      await programs.getByLabel(/^Read everything/).uncheck();
+      await programs.getByRole('button', { name: 'Create access token' }).click();
+      await appears(programs.getByText('Choose at least one.'));
+      await programs.getByLabel(/^Read everything/).check();
+      await programs.getByLabel(/^Create and join/).check();
+      await programs.getByRole('button', { name: 'Create access token' }).click();
+      await appears(programs.getByText('read, write. Created'));
+      const token = await programs.getByLabel('New access token').inputValue();
+      const request = () =>
+        fetch(`${service.url}/api/profile/me`, { headers: { authorization: `Bearer ${token}` } });
+      expect((await request()).status).toBe(200);
+      await expectAccessible(page, 'the access tokens of programs');
+      await confirm(programs.getByRole('button', { name: 'Revoke' }), 'Revoke access token');
+      await appears(page.getByText('The access token is revoked.'));
+      expect((await request()).status).toBe(401);
+
       await page.getByRole('button', { name: 'Sign out' }).click();
       await appears(page.getByText('You are signed out.'));
       // The button with the focus has disappeared.

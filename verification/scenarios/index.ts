@@ -11,6 +11,7 @@ import type { Scenario } from './scenario.ts';
 import { search } from './search.ts';
 import { server } from './server.ts';
 import { spaces } from './spaces.ts';
+import { tokens } from './tokens.ts';
 import { users } from './users.ts';
 import { values } from './values.ts';
 
@@ -27,6 +28,7 @@ export const scenarios: readonly Scenario[] = [
   ...search,
   ...server,
   ...spaces,
+  ...tokens,
   ...users,
   ...values,
   ...access,

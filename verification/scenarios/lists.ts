@@ -17,10 +17,10 @@ interface List {
 type Item = Record<string, unknown> & { space?: Item; user?: Item };
 
 /** Returns what identifies an item of any list. */
-function keyOf({ space, user, message_id, session_id, space_id, user_id, tag_name }: Item): string {
+function keyOf({ space, user, message_id, session_id, token_id, space_id, user_id, tag_name }: Item): string {
   if (space) return keyOf(space);
   if (user) return keyOf(user);
-  return String(message_id ?? session_id ?? space_id ?? user_id ?? tag_name);
+  return String(message_id ?? session_id ?? token_id ?? space_id ?? user_id ?? tag_name);
 }
 
 async function createSpaces(user: User, count: number, fields: object): Promise<string[]> {
@@ -52,6 +52,15 @@ const kinds: Record<string, (stage: Stage) => Promise<List>> = {
     const times = items.map(({ created_at }) => created_at);
     equal(times, [...times].sort().reverse(), 'created_at of the sessions');
     return { caller: ada, inputs: {}, keys: items.map(({ session_id }) => session_id) };
+  },
+  async listTokens({ newcomer }) {
+    const ada = await newcomer();
+    const keys: string[] = [];
+    for (let i = 0; i < 5; i += 1) {
+      const { token_id } = await ada.call('createToken', { name: 'Bot', scopes: ['read'] });
+      keys.unshift(token_id);
+    }
+    return { caller: ada, inputs: {}, keys };
   },
   async 'listParticipations by joining'({ newcomer, user }) {
     const [ada, other] = [await newcomer(), await user()];
@@ -211,6 +220,7 @@ const operationOf = (name: string) => name.split(' ', 1)[0] as OperationId;
 const withoutChange = [
   'listTags',
   'listSessions',
+  'listTokens',
   'listParticipations by activity',
   'listParticipants',
 ];

@@ -54,6 +54,10 @@ export const settings: Partial<Record<OperationId, (stage: Stage) => Promise<Set
     caller: anonymous,
     inputs: () => ({ token: word() }),
   }),
+  createToken: async ({ newcomer }) => ({
+    caller: await newcomer(),
+    inputs: () => ({ name: 'Bot', scopes: ['read'] }),
+  }),
   createSpace: async ({ user }) => ({
     caller: await user(),
     inputs: () => ({ title: 'A title', description: '', visibility: 'public', tags: [] }),
@@ -115,6 +119,16 @@ const furtherValues: Record<string, { valid?: string[]; invalid?: string[] }> = 
     valid: ['x'.repeat(500), 'e\u0301\u0302\u0303'.repeat(500)],
   },
   device_name: { invalid: ['a\u2066b', '   ', 'a\u0007b', 'two\nlines'], valid: ['🙂'.repeat(64)] },
+  name: { invalid: ['a\u2066b', '   ', 'a\u0007b', 'two\nlines'], valid: ['🙂'.repeat(64)] },
+  expires_at: {
+    invalid: [
+      '2020-01-01T00:00:00.000Z',
+      '2100-02-30T00:00:00.000Z',
+      '2100-01-01T00:00:00+01:00',
+      'tomorrow',
+    ],
+    valid: ['2100-01-01T00:00:00Z'],
+  },
   tag: { invalid: ['#', 'a\u202eb', 'a\u0007b'] },
   username: { invalid: ['x', '.x.', 'a b ', 'a@b'] },
   email: {
@@ -179,12 +193,12 @@ interface Trial {
 
 /** Returns values just inside and just outside each limit of a field. */
 function trialsOf(name: string, schema: Schema, unique: () => string): Trial[] {
-  const { minLength, maxLength, maxItems, items } = schema;
+  const { minLength, maxLength, minItems, maxItems, items } = schema;
   const trials: Trial[] = [];
   const add = (isValid: boolean, what: string, value: unknown, code?: string) =>
     trials.push({ isValid, what, value, ...(code && { code }) });
   const isText = JSON.stringify(schema.type).includes('string');
-  const maximum = name === 'bio' ? undefined : maxLength;
+  const maximum = name === 'bio' || schema.format === 'date-time' ? undefined : maxLength;
   if (isText) {
     add(false, 'a number', 12, 'wrong_type');
     add(false, 'an object', {}, 'wrong_type');
@@ -204,11 +218,15 @@ function trialsOf(name: string, schema: Schema, unique: () => string): Trial[] {
     if (schema.enum) add(false, 'another value', 'neither');
   }
   if (maxItems !== undefined) {
-    const list = (count: number) => Array.from({ length: count }, (_, i) => `${i}x`);
+    const item = resolve(items ?? {});
+    const list = (count: number) =>
+      Array.from({ length: count }, (_, i) => item.enum?.[i % item.enum.length] ?? `${i}x`);
+    if (minItems !== undefined) add(false, 'no items', [], 'too_few');
     add(true, `${maxItems} items`, list(maxItems));
     add(false, `${maxItems + 1} items`, list(maxItems + 1), 'too_many');
     add(false, 'no list', 'x', 'wrong_type');
-    for (const { value, isValid, what, code } of trialsOf('tag', resolve(items ?? {}), unique)) {
+    const itemName = name === 'tags' ? 'tag' : name;
+    for (const { value, isValid, what, code } of trialsOf(itemName, item, unique)) {
       add(isValid, `an item with ${what}`, [value], code);
     }
   }
@@ -336,6 +354,7 @@ const unknownIds: [OperationId, string, string][] = [
   ['listMessages', 'space_id', 'space_not_found'],
   ['listAppreciations', 'message_id', 'message_not_found'],
   ['endSession', 'session_id', 'session_not_found'],
+  ['revokeToken', 'token_id', 'token_not_found'],
 ];
 
 const ofParameters: Scenario[] = [

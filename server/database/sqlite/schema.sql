@@ -242,9 +242,12 @@ CREATE TABLE sessions (
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   created_at TEXT NOT NULL,
   last_used_at TEXT NOT NULL
-, device_name TEXT) STRICT;
+, device_name TEXT, token_name TEXT, scopes TEXT, expires_at TEXT) STRICT;
 
 CREATE INDEX sessions_by_creation ON sessions (created_at);
+
+CREATE INDEX sessions_by_expiry ON sessions (expires_at)
+  WHERE expires_at IS NOT NULL;
 
 CREATE INDEX sessions_by_use ON sessions (last_used_at);
 

@@ -228,6 +228,9 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'users.suspended_at',
     'sessions.token_hash',
     'sessions.device_name',
+    'sessions.token_name',
+    'sessions.scopes',
+    'sessions.expires_at',
   ],
   'Checked by the trial of repetitions, which sends keys.': [
     'idempotency_keys.key_hash',

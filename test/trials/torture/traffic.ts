@@ -44,6 +44,8 @@ export const neverDrawn: Readonly<Record<string, string>> = {
   login: 'The ledger does not compare its effects.',
   logout: 'The ledger does not compare its effects.',
   endSession: 'The ledger does not compare its effects.',
+  createToken: 'The ledger does not compare its effects.',
+  revokeToken: 'The ledger does not compare its effects.',
   changePassword: 'The ledger does not compare its effects.',
   changeEmail: 'The server of these trials sends no mail.',
   requestEmailVerification: 'The server of these trials sends no mail.',

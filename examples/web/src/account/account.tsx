@@ -15,6 +15,7 @@ import { EmailForm } from './email-form.tsx';
 import { PasswordForm } from './password-form.tsx';
 import { Sessions } from './sessions.tsx';
 import { Summary } from './summary.tsx';
+import { Tokens } from './tokens.tsx';
 import { UsernameForm } from './username-form.tsx';
 
 const SECTIONS = { profile: 'Profile', security: 'Security', data: 'Your data' };
@@ -57,6 +58,7 @@ export function Account({ section }: { section: string | null }) {
           <EmailForm profile={profile} />
           <PasswordForm email={profile.email} />
           <Sessions />
+          <Tokens />
         </>
       )}
       {profile && shown === 'data' && (

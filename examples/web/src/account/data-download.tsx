@@ -14,7 +14,10 @@ export function DataDownload() {
   return (
     <Panel title="Your data">
       <Form mutation={download} submit="Download all data" variables={() => undefined}>
-        <p>A JSON file with your profile, spaces, messages, appreciations, reports and sessions.</p>
+        <p>
+          A JSON file with your profile, spaces, messages, appreciations, reports, sessions and
+          access tokens of programs.
+        </p>
       </Form>
     </Panel>
   );

@@ -12,7 +12,10 @@ export function PasswordForm({ email }: { email: string }) {
         mutation={change}
         submit="Change password"
         resets
-        variables={(fields) => ({ body: textsOf(fields, 'currentPassword', 'newPassword') })}
+        variables={(fields) => ({
+          body: textsOf(fields, 'currentPassword', 'newPassword'),
+          query: { revoke_tokens: fields.has('revoke_tokens') },
+        })}
       >
         {/* Tells password managers which account the new password is for. */}
         <input type="email" autoComplete="username" value={email} readOnly hidden />
@@ -29,6 +32,10 @@ export function PasswordForm({ email }: { email: string }) {
           autoComplete="new-password"
           hint="At least 8 characters. All other devices are signed out."
         />
+        <label className="choice">
+          <input type="checkbox" name="revoke_tokens" />
+          Also revoke the access tokens of programs
+        </label>
       </Form>
     </Panel>
   );
