@@ -55,7 +55,9 @@ function problemOf(error: unknown, isUnavailable: boolean): HttpProblem {
   if (error instanceof ScopeMissingError) {
     // RFC 6750, section 3.1.
     const challenge = `Bearer error="insufficient_scope", scope="${error.scope}"`;
-    return new HttpProblem(error.code, error.message, { headers: { 'www-authenticate': challenge } });
+    return new HttpProblem(error.code, error.message, {
+      headers: { 'www-authenticate': challenge },
+    });
   }
   if (error instanceof DomainError) {
     return new HttpProblem(error.code, error.message, { pointers: error.pointers });

@@ -86,7 +86,8 @@ ${renderTable(['operation', 'anonymous', 'signed in', 'suspended'], others.map(r
 ## Access tokens of programs
 
 Programs have the rights of their owner, within the scopes of their access token. \`test/api/tokens.test.ts\` tries every
-cell. Operations without a scope return 403, with the code \`session_required\`, and others with \`insufficient_scope\`.
+cell. Operations without a scope return 403, with the code \`session_required\`, and others with \`insufficient_scope\`. For
+messages of others, \`deleteMessage\` needs \`moderate\`, too.
 
 ${renderTable(['operation', ...SCOPES], usingToken.map(scopesOf))}
 `;

@@ -67,6 +67,14 @@ function isProvoked({ id, operation: { operationId }, status }: DeclaredResponse
   switch (status) {
     case '400':
       return acceptsJson || hasIds || inputNames.includes('limit');
+    case '403':
+      // The token of a program, whose scope is moderate.
+      return (
+        operation.scope !== 'moderate' &&
+        operation.responses[status]?.['x-problem-codes']?.every((code) =>
+          ['insufficient_scope', 'session_required'].includes(code),
+        ) === true
+      );
     case '404':
       return hasIds;
     case '413':

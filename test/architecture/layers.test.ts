@@ -24,7 +24,7 @@ const layers = [
   ['account-lifecycle', 'profile'],
   ['messages'],
   ['spaces'],
-  ['message-words', 'search', 'users'],
+  ['message-words', 'search', 'tokens', 'users'],
   ['resources.ts'],
   ['auth', 'avatars', 'mail', 'rate-limits'],
   ['accounts'],

@@ -45,6 +45,7 @@ const domains = [
   'search',
   'spaces',
   'text',
+  'tokens',
   'users',
 ];
 const foldersBelowHttp = [...domains, 'database'].map((name) => `server/${name}`);

@@ -17,7 +17,16 @@ interface List {
 type Item = Record<string, unknown> & { space?: Item; user?: Item };
 
 /** Returns what identifies an item of any list. */
-function keyOf({ space, user, message_id, session_id, token_id, space_id, user_id, tag_name }: Item): string {
+function keyOf({
+  space,
+  user,
+  message_id,
+  session_id,
+  token_id,
+  space_id,
+  user_id,
+  tag_name,
+}: Item): string {
   if (space) return keyOf(space);
   if (user) return keyOf(user);
   return String(message_id ?? session_id ?? token_id ?? space_id ?? user_id ?? tag_name);
