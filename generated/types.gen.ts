@@ -655,7 +655,7 @@ export type SessionPage = {
 export type TokenCreation = {
     name: TokenName;
     /**
-     * What the program may do
+     * What the program may do.
      */
     scopes: Array<Scope>;
     /**
@@ -693,7 +693,7 @@ export type CreatedToken = {
      */
     name: string;
     /**
-     * What the program may do
+     * What the program may do.
      */
     scopes: Array<'read' | 'write' | 'moderate' | 'profile' | (string & {})>;
     /**
@@ -723,7 +723,7 @@ export type TokenSummary = {
      */
     name: string;
     /**
-     * What the program may do
+     * What the program may do.
      */
     scopes: Array<'read' | 'write' | 'moderate' | 'profile' | (string & {})>;
     /**

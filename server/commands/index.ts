@@ -88,7 +88,7 @@ export const commands = {
       unverified: 'Lists only accounts that are not verified.',
       json: JSON_FLAG,
     },
-    summary: 'Lists accounts, or shows one with its sessions, access tokens, spaces and reports.',
+    summary: 'Lists accounts, or shows one with its sessions, tokens, spaces and reports.',
     details:
       'If no account has this address, id or username, it lists those whose usernames begin with it.',
     load: async () => (await import('./account-list.ts')).listAccounts,
@@ -99,15 +99,14 @@ export const commands = {
       tokens: 'Also revokes the access tokens of its programs.',
       json: JSON_FLAG,
     },
-    summary:
-      'Ends the sessions of an account, or only the sessions and access tokens with these ids.',
+    summary: 'Ends the sessions of an account, or only those with these ids.',
     load: async () => (await import('./accounts.ts')).endSessions,
   },
   'set-password': {
     positionals: 'ADDRESS|USER_ID',
     summary: 'Sets the password of an account.',
     details:
-      'It asks for the password, or reads it from standard input. All sessions end. Access tokens of programs stay valid, see end-sessions.',
+      'It asks for the password, or reads it from standard input. All sessions end, but not access tokens of programs.',
     load: async () => (await import('./set-password.ts')).changePassword,
   },
   'set-email': {

@@ -27,7 +27,7 @@ export async function issueToken(
   caller: Caller,
   creation: TokenCreation,
 ): Promise<CreatedToken> {
-  const name = parseLine(creation.name, 'The name of a program', '/name');
+  const name = parseTokenName(creation.name);
   const expires_at = parseExpiry(creation.expires_at);
   const scopes = [...new Set(creation.scopes)];
   const access_token = createToken(TOKEN_PREFIX);
@@ -60,6 +60,14 @@ export async function issueToken(
       .execute();
   });
   return { token_id, access_token, name, scopes, created_at, last_used_at: null, expires_at };
+}
+
+/**
+ * Returns the name of an access token without surrounding white space.
+ * @throws DomainError `invalid_request`
+ */
+export function parseTokenName(text: string): string {
+  return parseLine(text, 'The name of a program', '/name');
 }
 
 /** @throws DomainError `invalid_request` */

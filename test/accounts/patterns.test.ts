@@ -13,6 +13,7 @@ import { assertReason } from '../../server/reports/reports.ts';
 import { parseDescription, parseTitle } from '../../server/spaces/space-text.ts';
 import { parseTags } from '../../server/spaces/tags.ts';
 import { isStorable } from '../../server/text/characters.ts';
+import { parseTokenName } from '../../server/tokens/tokens.ts';
 import { openapi } from '../support/openapi.ts';
 
 type TextSchema = ReturnType<typeof componentSchema>;
@@ -36,6 +37,12 @@ const texts: [string, TextSchema | undefined, (text: string) => unknown, string[
     'the name of a device',
     componentSchema('DeviceName'),
     parseDeviceName,
+    ['a\0b', ' ', 'a\x1bb', '\n\t', 'a\tb', 'a\nb'],
+  ],
+  [
+    'the name of an access token',
+    componentSchema('TokenName'),
+    parseTokenName,
     ['a\0b', ' ', 'a\x1bb', '\n\t', 'a\tb', 'a\nb'],
   ],
   [

@@ -25,6 +25,10 @@ beforeAll(async () => {
     createSpace: space,
     joinSpace: (await api.joinSpace({ client: user.client, path })).data ?? {},
     sendMessage: await sendMessage(user, space, 'Hello'),
+    createToken:
+      (await api.createToken({ client: user.client, body: { name: 'Bot', scopes: ['read'] } }))
+        .data ?? {},
+    listTokens: (await api.listTokens({ client: user.client })).data ?? {},
     listSessions: (await api.listSessions({ client: user.client })).data ?? {},
     listParticipants: (await api.listParticipants({ client: user.client, query: path })).data ?? {},
   };

@@ -1,3 +1,4 @@
+import * as api from '../../generated/sdk.gen.ts';
 import { existingIds, openWorld } from '../../verification/world.ts';
 import type { TestApp } from './app.ts';
 
@@ -9,6 +10,10 @@ export async function createLists({
   url,
 }: TestApp): Promise<{ headers: Record<string, string>; values: Record<string, string> }> {
   const world = await openWorld(url);
+  const client = world.client(world.creator.token);
+  for (const name of ['Bot', 'Mirror']) {
+    await api.createToken({ client, body: { name, scopes: ['read'] }, throwOnError: true });
+  }
   const ids = Object.entries(existingIds).map(([name, idIn]) => [name, idIn(world)]);
   return {
     headers: { authorization: `Bearer ${world.creator.token}` },

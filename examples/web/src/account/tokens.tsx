@@ -17,7 +17,8 @@ import { formatDate } from '../words.ts';
 const SCOPES: Record<Scope, string> = {
   read: 'Read everything that you can see',
   write: 'Create and join spaces, and write messages',
-  moderate: 'Manage your spaces and their participants and, if it can write, delete messages of others',
+  moderate:
+    'Manage your spaces and their participants and, if it can write, delete messages of others',
   profile: 'Change your profile, and download your data',
 };
 
