@@ -17,8 +17,11 @@ const MAX_CONCURRENT_READS = 4;
 /** Events of this time share the query for the users whom they concern. */
 const EVENT_INTERVAL_MS = 20;
 
-/** Interval at which sessions are checked, and lists for events that have not been announced. */
-const POLL_INTERVAL_MS = 1_000;
+/**
+ * Interval at which sessions are checked, and lists for events that have not been announced. With the check itself, less
+ * than the second within which a revoked access token ends the waits of all processes.
+ */
+const POLL_INTERVAL_MS = 900;
 
 /** How long a poll reads lists. The next one continues. */
 const MAX_POLL_READ_MS = 20;
