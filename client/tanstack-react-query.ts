@@ -224,7 +224,7 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   endSession: ['listSessions'],
   createToken: ['listTokens'],
   revokeToken: ['listTokens'],
-  changePassword: ['listSessions', 'listTokens'],
+  changePassword: ['listSessions'],
   changeUsername: AUTHORS,
   changeBio: ['getProfile', 'getUser'],
   changeProfilePicture: AUTHORS,

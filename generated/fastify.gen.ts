@@ -38,7 +38,6 @@ export type RouteHandlers = {
     }>;
     changePassword: RouteHandler<{
         Body: ChangePasswordData['body'];
-        Querystring?: ChangePasswordData['query'];
         Reply: ChangePasswordErrors & ChangePasswordResponses;
     }>;
     changeEmail: RouteHandler<{
@@ -72,7 +71,6 @@ export type RouteHandlers = {
     }>;
     resetPassword: RouteHandler<{
         Body: ResetPasswordData['body'];
-        Querystring?: ResetPasswordData['query'];
         Reply: ResetPasswordErrors & ResetPasswordResponses;
     }>;
     verifyEmail: RouteHandler<{

@@ -1404,11 +1404,6 @@ export type IfMatch = string;
  */
 export type IfNoneMatch = string;
 
-/**
- * Whether to revoke the access tokens of the account's programs, too.
- */
-export type RevokeTokens = boolean;
-
 export type SearchSpacesData = {
     body?: never | undefined;
     path?: never | undefined;
@@ -1878,12 +1873,7 @@ export type ChangeProfilePictureResponse = ChangeProfilePictureResponses[keyof C
 export type ChangePasswordData = {
     body: PasswordChange;
     path?: never | undefined;
-    query?: {
-        /**
-         * Whether to revoke the access tokens of the account's programs, too.
-         */
-        revoke_tokens?: boolean | undefined;
-    } | undefined;
+    query?: never | undefined;
     url: '/api/profile/password';
 };
 
@@ -2369,12 +2359,7 @@ export type RequestPasswordResetResponse = RequestPasswordResetResponses[keyof R
 export type ResetPasswordData = {
     body: PasswordReset;
     path?: never | undefined;
-    query?: {
-        /**
-         * Whether to revoke the access tokens of the account's programs, too.
-         */
-        revoke_tokens?: boolean | undefined;
-    } | undefined;
+    query?: never | undefined;
     url: '/api/auth/password-resets';
 };
 

@@ -773,11 +773,6 @@ export const zIfMatch = z.string().max(4096, 'must have at most 4,096 characters
  */
 export const zIfNoneMatch = z.string().max(4096, 'must have at most 4,096 characters').regex(/^.*$/, 'is blank or has characters that are not accepted');
 
-/**
- * Whether to revoke the access tokens of the account's programs, too.
- */
-export const zRevokeTokens = z.boolean().default(false);
-
 export const zSearchSpacesQuery = z.object({
     q: z.string().max(200, 'must have at most 200 characters'),
     as_typed: z.boolean().optional().default(false),
@@ -848,10 +843,6 @@ export const zChangeProfilePictureResponse = zPicture;
 
 export const zChangePasswordBody = zPasswordChange;
 
-export const zChangePasswordQuery = z.object({
-    revoke_tokens: z.boolean().optional().default(false)
-});
-
 /**
  * The password has been changed.
  */
@@ -910,10 +901,6 @@ export const zRequestPasswordResetBody = zPasswordResetRequest;
 export const zRequestPasswordResetResponse = zConfirmation;
 
 export const zResetPasswordBody = zPasswordReset;
-
-export const zResetPasswordQuery = z.object({
-    revoke_tokens: z.boolean().optional().default(false)
-});
 
 /**
  * The password has been changed.

@@ -336,7 +336,7 @@ export const changeProfilePictureMutation = (options?: Partial<Options<ChangePro
  * Change the caller's password
  *
  * Changes the caller's password and ends all other sessions of the account. The session that sends
- * the request stays valid. Access tokens of programs stay valid, too, unless `revoke_tokens` is `true`.
+ * the request stays valid. Access tokens of programs stay valid, too.
  *
  * Returns 403 if `currentPassword` is wrong. The account is not locked.
  *

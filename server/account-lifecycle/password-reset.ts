@@ -37,7 +37,6 @@ export async function requestPasswordReset(
  * its other links stop working, and sends a notice.
  * @param token    of the link
  * @param language of the notice
- * @param revokesTokens whether to revoke the access tokens of programs, too
  * @returns the user id of the account
  * @throws DomainError `invalid_token`; `password_…`, after which the link still works
  */
@@ -46,7 +45,6 @@ export async function resetPassword(
   token: string,
   newPassword: string,
   language: string,
-  revokesTokens: boolean,
 ): Promise<string> {
   const account = await requireLink(engine.db, token, ['password-reset']);
   checkNewPassword(newPassword, account, '/newPassword');
@@ -56,7 +54,6 @@ export async function resetPassword(
     const link = await requireLink(trx, token, ['password-reset']);
     const columns = { password_hash: passwordHash, is_verified: 1 } as const;
     await replacePassword(trx, config, { ...link, language }, columns);
-    if (revokesTokens) await endSessionsOfUser(trx, link.userPk, { revokesTokens });
   });
   return account.userId;
 }

@@ -283,23 +283,19 @@ export async function endAllSessions(engine: Engine, caller: Caller): Promise<vo
 }
 
 /**
- * Ends all sessions of a user.
- * @param options.keptSessionPk a session that does not end
- * @param options.revokesTokens whether to revoke the access tokens of the user's programs, too
+ * Ends the sessions of a user, but not the access tokens of programs.
+ * @param keptSessionPk a session that does not end
  */
 export async function endSessionsOfUser(
   trx: DatabaseTransaction,
   userPk: number,
-  {
-    keptSessionPk,
-    revokesTokens = false,
-  }: { keptSessionPk?: number; revokesTokens?: boolean } = {},
+  keptSessionPk = 0,
 ): Promise<void> {
   await trx
     .deleteFrom('sessions')
     .where('user_pk', '=', userPk)
-    .$if(keptSessionPk !== undefined, (query) => query.where('pk', '<>', keptSessionPk as number))
-    .$if(!revokesTokens, (query) => query.where('scopes', 'is', null))
+    .where('pk', '<>', keptSessionPk)
+    .where('scopes', 'is', null)
     .execute();
 }
 

@@ -110,7 +110,6 @@ export function authHandlers(context: Context) {
         token,
         newPassword,
         mailLanguage(context, request),
-        request.query?.revoke_tokens ?? false,
       );
       audit(request.log, 'password changed', { userId });
       mailer.wake();

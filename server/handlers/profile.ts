@@ -62,14 +62,14 @@ export function profileHandlers(context: Context) {
     changePassword: async (request, reply) => {
       const caller = callerOf(request);
       const { currentPassword, newPassword } = request.body;
-      const change = {
-        currentPassword,
-        newPassword,
-        language: mailLanguage(context, request),
-        revokesTokens: request.query?.revoke_tokens ?? false,
-      };
       await withRateLimit(rateLimits.password, String(caller.sessionPk), reply, () =>
-        changePassword(context, caller, change),
+        changePassword(
+          context,
+          caller,
+          currentPassword,
+          newPassword,
+          mailLanguage(context, request),
+        ),
       );
       audit(request.log, 'password changed', { userId: caller.userId });
       mailer.wake();

@@ -17,33 +17,32 @@ interface PasswordResources {
   config: Pick<Config, 'mail'>;
 }
 
-interface PasswordChange {
-  currentPassword: string;
-  newPassword: string;
-  language: string;
-  revokesTokens: boolean;
-}
-
 /**
  * Changes the caller's password, ends all their other sessions, and makes links in mails stop working, except those that
  * verify the present address. Sends a notice.
- * @param change.language      of the notice
- * @param change.revokesTokens whether to revoke the access tokens of programs, too
+ * @param language of the notice
  * @throws DomainError `password_…` if the new password breaks a rule, `current_password_incorrect`, or
  *   `unauthenticated` if the session has ended in the meantime
  */
 export async function changePassword(
   resources: PasswordResources,
   caller: Caller,
-  change: PasswordChange,
+  currentPassword: string,
+  newPassword: string,
+  language: string,
 ): Promise<void> {
-  await retryReplacedHash(() => attemptChange(resources, caller, change), currentPasswordIncorrect);
+  await retryReplacedHash(
+    () => attemptChange(resources, caller, currentPassword, newPassword, language),
+    currentPasswordIncorrect,
+  );
 }
 
 async function attemptChange(
   { engine, config }: PasswordResources,
   caller: Caller,
-  { currentPassword, newPassword, language, revokesTokens }: PasswordChange,
+  currentPassword: string,
+  newPassword: string,
+  language: string,
 ): Promise<void> {
   const account = await readCredentials(engine.db, caller);
   checkNewPassword(newPassword, account, '/newPassword');
@@ -61,10 +60,7 @@ async function attemptChange(
       .where('password_hash', '=', verifiedHash)
       .executeTakeFirst();
     if (numUpdatedRows === 0n) throw new HashReplacedError();
-    await endSessionsOfUser(trx, caller.userPk, {
-      keptSessionPk: caller.sessionPk,
-      revokesTokens,
-    });
+    await endSessionsOfUser(trx, caller.userPk, caller.sessionPk);
     await revokeLinks(trx, caller.userPk, ['password-reset', 'email-change']);
     await enqueueMail(trx, config, {
       kind: 'password-changed',

@@ -268,12 +268,13 @@ describe('The deletion of an account in several transactions', () => {
     await beginErasure(gone);
     const ended = { code: 'unauthenticated' };
     await expect(readProfile(app.context, caller)).rejects.toMatchObject(ended);
-    const change = changePassword(app.context, caller, {
-      currentPassword: gone.password,
-      newPassword: 'staple of the north wind',
-      language: 'en',
-      revokesTokens: false,
-    });
+    const change = changePassword(
+      app.context,
+      caller,
+      gone.password,
+      'staple of the north wind',
+      'en',
+    );
     await expect(change).rejects.toMatchObject(ended);
     await eraseAll();
   });

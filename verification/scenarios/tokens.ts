@@ -72,7 +72,7 @@ export const tokens: Scenario[] = [
   },
   {
     operation: 'revokeToken',
-    sentence: 'the token stops working, and a password change revokes the others only if asked to',
+    sentence: 'the token stops working, and a new password keeps the others',
     rule: 'The token stops working immediately.',
     async run({ newcomer, word }) {
       const owner = await newcomer();
@@ -82,18 +82,9 @@ export const tokens: Scenario[] = [
       await bot?.call('getProfile');
       await owner.call('revokeToken', { token_id: first.token_id });
       await bot?.refused('getProfile', {}, 'unauthenticated');
-      await mirror?.call('getProfile');
       const { password } = owner.account;
-      const newPassword = word();
-      await owner.call('changePassword', { currentPassword: password, newPassword });
+      await owner.call('changePassword', { currentPassword: password, newPassword: word() });
       await mirror?.call('getProfile');
-      await owner.call('changePassword', {
-        currentPassword: newPassword,
-        newPassword: password,
-        revoke_tokens: true,
-      });
-      await mirror?.refused('getProfile', {}, 'unauthenticated');
-      equal((await owner.call('listTokens')).items, [], 'Access tokens');
     },
   },
 ];

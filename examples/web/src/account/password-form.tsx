@@ -12,10 +12,7 @@ export function PasswordForm({ email }: { email: string }) {
         mutation={change}
         submit="Change password"
         resets
-        variables={(fields) => ({
-          body: textsOf(fields, 'currentPassword', 'newPassword'),
-          query: { revoke_tokens: fields.has('revoke_tokens') },
-        })}
+        variables={(fields) => ({ body: textsOf(fields, 'currentPassword', 'newPassword') })}
       >
         {/* Tells password managers which account the new password is for. */}
         <input type="email" autoComplete="username" value={email} readOnly hidden />
@@ -30,12 +27,8 @@ export function PasswordForm({ email }: { email: string }) {
           name="newPassword"
           type="password"
           autoComplete="new-password"
-          hint="At least 8 characters. All other devices are signed out."
+          hint="At least 8 characters. All other devices are signed out. Access tokens remain valid."
         />
-        <label className="choice">
-          <input type="checkbox" name="revoke_tokens" />
-          Also revoke the access tokens of programs
-        </label>
       </Form>
     </Panel>
   );
