@@ -198,9 +198,10 @@ describe('An access token of a program', () => {
     const body = { currentPassword: user.password, newPassword: 'staple of the north wind' };
     await api.changePassword({ client: user.client, body, throwOnError: true });
     await setPassword(app.context, user.email, user.password);
-    const { data } = await api.login({ client: app.client(), body: user, throwOnError: true });
-    const query = { everywhere: true };
-    await api.logout({ client: app.client(data.access_token), query, throwOnError: true });
+    const { email, password } = user;
+    const login = await api.login({ client: app.client(), body: { email, password } });
+    const client = app.client(login.data?.access_token);
+    await api.logout({ client, query: { everywhere: true }, throwOnError: true });
     expect(await statusOf(token)).toBe(200);
   });
 

@@ -185,7 +185,7 @@ func main() {
 
 	// Appreciate the message.
 	appreciation := api.AppreciateMessageParams{MessageID: api.ID(message.MessageID)}
-	appreciated := as[*api.MessageHeaders](author.AppreciateMessage(ctx, appreciation)).Response
+	appreciated := as[*api.AppreciateMessageOKHeaders](author.AppreciateMessage(ctx, appreciation)).Response
 	expect(appreciated.AppreciationCount == 1, "message", appreciated)
 	own := as[*api.ProblemHeaders](reader.AppreciateMessage(ctx, appreciation))
 	expectProblem(own.Response, 403, "own_message")
