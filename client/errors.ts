@@ -16,6 +16,8 @@ export class ApiError extends Error {
   readonly problem: Problem | null;
   /** Seconds to wait before the next attempt, from the header `Retry-After`; null without it. */
   readonly retryAfter: number | null;
+  /** The quota of the account that the request exceeds; null for other errors, also those of other limits. */
+  readonly quota: { limit: number; period: 'hour' | 'day' } | null;
 
   constructor(response: Response | undefined, cause: unknown) {
     const problem = isProblem(cause) ? cause : null;
@@ -25,6 +27,7 @@ export class ApiError extends Error {
     this.problem = problem;
     const seconds = Number.parseInt(response?.headers.get('Retry-After') ?? '', 10);
     this.retryAfter = seconds > 0 ? seconds : null;
+    this.quota = quotaOf(response);
   }
 
   /**
@@ -94,6 +97,13 @@ export class SearchError extends Error {
     this.tagSearchError = tagSearchError;
     this.generalSearchError = generalSearchError;
   }
+}
+
+/** Returns the quota that a response with 429 is about. Other limits have no header `RateLimit-Policy`. */
+function quotaOf(response: Response | undefined): ApiError['quota'] {
+  const policy = response?.status === 429 ? response.headers.get('RateLimit-Policy') : null;
+  const [, limit, seconds] = /^(\d+);w=(3600|86400)$/.exec(policy ?? '') ?? [];
+  return limit ? { limit: Number(limit), period: seconds === '3600' ? 'hour' : 'day' } : null;
 }
 
 /** Checks the fields, because proxies also return JSON errors. */

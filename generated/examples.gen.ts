@@ -461,6 +461,7 @@ const problem3: ResponseExample<types.Problem> = {
     "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "Retry-After": "12",
     "RateLimit-Limit": "200",
+    "RateLimit-Policy": "200;w=3600",
     "RateLimit-Remaining": "199",
     "RateLimit-Reset": "1"
   },
@@ -2664,7 +2665,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "message": "Your bio has been changed."
@@ -3328,7 +3333,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 201,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "token_id": "7d1f0b6e-3c52-4a98-8e47-5b9a2d6c1f03",
@@ -3494,7 +3503,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "headers": {
           "Content-Type": "application/json",
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
@@ -4017,7 +4030,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "headers": {
           "Content-Type": "application/json",
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -4407,7 +4424,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "headers": {
           "Content-Type": "application/json",
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
@@ -4494,7 +4515,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "headers": {
           "Content-Type": "application/json",
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
@@ -4622,7 +4647,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "headers": {
           "Content-Type": "application/json",
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "space": {
@@ -4714,7 +4743,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "space": {
@@ -4834,7 +4867,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "headers": {
           "Content-Type": "application/json",
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
-          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\""
+          "ETag": "\"3-Zk3vQ0m1R8yWc2uJ\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "message_id": "0195d3c9-5b2d-7c44-b1e0-3f4a5b6c7d8e",
@@ -4910,7 +4947,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "message_id": "0195d3ca-0c11-7b3e-a6f2-9d8c7b6a5f4e",
@@ -5185,7 +5226,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "message": "The operator of this server will review your report."
@@ -5216,7 +5261,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "message": "The operator of this server will review your report."
@@ -5247,7 +5296,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "user": {
@@ -5308,7 +5361,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "user": {

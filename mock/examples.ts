@@ -69,6 +69,8 @@ export async function openExamples(baseUrl: string) {
     if (status === 429) {
       headers.set('ratelimit-remaining', '0');
       headers.set('ratelimit-reset', headers.get('retry-after') ?? '');
+      // Only quotas have it, and all operations share this response.
+      if (!operation?.countsAs) headers.delete('ratelimit-policy');
     }
     const after = url.searchParams.get('after');
     if (after !== null && status === 200) {

@@ -30,7 +30,7 @@ import { measureRequests, serveMetrics } from './http/metrics.ts';
 import { rejectMalformedPaths } from './http/percent-encoding.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { warnAboutUntrustedProxy } from './http/proxies.ts';
-import { countInNetwork, type LimitReads, limitReads } from './http/rate-limits.ts';
+import { countInNetwork, type LimitReads, limitReads, showQuota } from './http/rate-limits.ts';
 import { logRequests } from './http/request-log.ts';
 import { omitJsonCharset, preventCaching, setSecurityHeaders } from './http/response-headers.ts';
 import { serverOptions } from './http/server-options.ts';
@@ -177,6 +177,7 @@ async function serveOperations(
           ...(operation.isPublicRead || operation.isOwnRead ? limits(readerKeys) : []),
           checkBody(operation),
         ],
+        ...(operation.countsAs && { onSend: showQuota }),
         config: { operation },
         // Its handler adds errors that the schema does not find.
         attachValidation: operationId === 'register',

@@ -212,7 +212,7 @@ function isLimitShared({ operation: { isPublicRead, operationId } }: DeclaredRes
 
 /**
  * Repeats a request until it gets 429. Resolves to the reason if it does not.
- * @param isQuotaLow whether to continue after a response without RateLimit headers; quotas of accounts send none
+ * @param isQuotaLow whether few requests use up the quotas
  */
 async function reachLimit(
   { request, fullPath }: Transaction,
@@ -225,8 +225,12 @@ async function reachLimit(
     const response = await fetch(new URL(fullPath, url), { method, headers, body });
     await response.arrayBuffer();
     if (response.status === 429) return undefined;
-    if (!isQuotaLow && !response.headers.has('ratelimit-limit')) {
+    if (isQuotaLow) continue;
+    if (!response.headers.has('ratelimit-limit')) {
       return 'the response has no RateLimit-Limit, so this limit is off';
+    }
+    if (response.headers.has('ratelimit-policy')) {
+      return 'using up this quota takes too many requests';
     }
   }
   return `${MAX_REQUESTS_TO_LIMIT} requests did not reach the limit`;

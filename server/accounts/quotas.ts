@@ -11,8 +11,23 @@ import type { ActionCounts } from '../database/schema.ts';
 import { DomainError, RateExceededError } from '../errors.ts';
 import { quantity } from '../text/quantity.ts';
 
-const HOUR_SECONDS = 3_600;
-const DAY_SECONDS = 24 * HOUR_SECONDS;
+const PERIOD_SECONDS = { day: 86_400, hour: 3_600 };
+
+/** What remains of a quota per hour or day. */
+export interface QuotaState {
+  limit: number;
+  periodSeconds: number;
+  remaining: number;
+  /** Seconds until the period ends and the whole quota remains. */
+  resetSeconds: number;
+}
+
+/** A user whose operations count. */
+export interface QuotaHolder {
+  userPk: number;
+  /** The quota that the user exhausts first. Set when an operation is counted. */
+  quota?: QuotaState;
+}
 
 /** Describes a limit, for error messages. */
 const DESCRIBE_LIMIT: Readonly<Record<Action, (limit: number) => string>> = {
@@ -25,16 +40,17 @@ const DESCRIBE_LIMIT: Readonly<Record<Action, (limit: number) => string>> = {
  * Counts an operation in the transaction that performs it. If the transaction is rolled back, it does not count.
  *
  * The counters are independent of the created rows, so deleting these does not make room for more. A period begins with
- * the first action after the previous period.
+ * the first action after the previous period. Sets the `quota` of the holder, also if it is exceeded.
  * @throws RateExceededError
  */
 export async function countOperation(
   trx: DatabaseTransaction,
   { rates }: Pick<Quotas, 'rates'>,
-  userPk: number,
+  holder: QuotaHolder,
   operation: CountedOperation,
 ): Promise<void> {
   if (rates === null) return;
+  const { userPk } = holder;
   const action = COUNTED_OPERATIONS[operation];
   const now = Date.now();
   const time = new Date(now).toISOString();
@@ -43,19 +59,25 @@ export async function countOperation(
     userPk,
     action,
     time,
-    hourBefore: secondsBefore(HOUR_SECONDS),
-    dayBefore: secondsBefore(DAY_SECONDS),
+    hourBefore: secondsBefore(PERIOD_SECONDS.hour),
+    dayBefore: secondsBefore(PERIOD_SECONDS.day),
   })) as [ActionCounts];
   const { perHour, perDay } = rates[action];
-  const secondsLeft = (beganAt: string, seconds: number) =>
-    Math.max(1, Math.ceil(seconds - (now - Date.parse(beganAt)) / 1000));
-  const rateExceeded = (limit: number, period: string, seconds: number) =>
-    new RateExceededError(`${DESCRIBE_LIMIT[action](limit)} per ${period}.`, seconds);
-  if (counts.day_count > perDay) {
-    throw rateExceeded(perDay, 'day', secondsLeft(counts.day_began_at, DAY_SECONDS));
-  }
-  if (counts.hour_count > perHour) {
-    throw rateExceeded(perHour, 'hour', secondsLeft(counts.hour_began_at, HOUR_SECONDS));
+  const states = [
+    { period: 'day', limit: perDay, count: counts.day_count, beganAt: counts.day_began_at },
+    { period: 'hour', limit: perHour, count: counts.hour_count, beganAt: counts.hour_began_at },
+  ] as const;
+  const remaining = ({ limit, count }: (typeof states)[number]) => Math.max(0, limit - count);
+  const exceeded = states.find(({ limit, count }) => count > limit);
+  const [day, hour] = states;
+  const shown = exceeded ?? (remaining(hour) < remaining(day) ? hour : day);
+  const { limit, period, beganAt } = shown;
+  const periodSeconds = PERIOD_SECONDS[period];
+  const secondsLeft = Math.ceil(periodSeconds - (now - Date.parse(beganAt)) / 1000);
+  const resetSeconds = Math.max(1, secondsLeft);
+  holder.quota = { limit, periodSeconds, remaining: remaining(shown), resetSeconds };
+  if (exceeded) {
+    throw new RateExceededError(`${DESCRIBE_LIMIT[action](limit)} per ${period}.`, resetSeconds);
   }
 }
 

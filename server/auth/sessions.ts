@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { Scope, SessionSummary } from '../../generated/types.gen.ts';
 import { findAccount } from '../accounts/account.ts';
+import type { QuotaHolder } from '../accounts/quotas.ts';
 import { createToken, hashToken } from '../accounts/tokens.ts';
 import type { Quotas, SessionLifetimes } from '../config.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
@@ -16,8 +17,7 @@ import type { Page, PageRequest } from '../pagination.ts';
  * The sender of a request: a user, and the session of the access token. Access tokens of programs are sessions with
  * scopes, so that whatever ends sessions of an account can end them, and each check that a session exists covers them.
  */
-export interface Caller {
-  userPk: number;
+export interface Caller extends QuotaHolder {
   userId: string;
   sessionPk: number;
   /** What a program may do. Null for a session that a person has started, which may do everything. */

@@ -15,6 +15,7 @@ export const EXPOSED_HEADERS = [
   'Retry-After',
   'WWW-Authenticate',
   'RateLimit-Limit',
+  'RateLimit-Policy',
   'RateLimit-Remaining',
   'RateLimit-Reset',
   'X-Request-Id',

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import type {
+  DoneFuncWithErrOrRes,
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
@@ -176,6 +177,21 @@ export function limitReads(
       else setTimeout(done, REJECTION_DELAY_MS, tooManyRequests(read.retryAfterSeconds));
     },
   ];
+}
+
+/** Shows the quota against which a successful operation counts, and one that rejects an operation. */
+export function showQuota(
+  { caller }: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+  done: DoneFuncWithErrOrRes,
+): void {
+  const quota = caller?.quota;
+  if (quota && (reply.statusCode < 300 || reply.statusCode === 429)) {
+    setRateLimitHeaders(reply, quota);
+    reply.header('ratelimit-policy', `${quota.limit};w=${quota.periodSeconds}`);
+  }
+  done(null, payload);
 }
 
 export const RATE_LIMIT_HEADERS = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'];

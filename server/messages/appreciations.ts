@@ -25,7 +25,7 @@ export async function appreciate(
 ): Promise<Message> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'appreciateMessage');
+    await countOperation(trx, quotas, caller, 'appreciateMessage');
     const message = await findMessage(trx, caller, messageId);
     requireAppreciable(message, caller);
     const { numInsertedOrUpdatedRows } = await trx

@@ -37,7 +37,7 @@ export async function editMessage(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
-    await countOperation(trx, quotas, caller.userPk, 'editMessage');
+    await countOperation(trx, quotas, caller, 'editMessage');
     const found = await findMessage(trx, caller, messageId);
     // Authors find their messages in hidden spaces, too, but only to delete them.
     await findAnySpace(trx, caller, found.spaceId, messageNotFound);

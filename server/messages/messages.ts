@@ -145,7 +145,7 @@ export async function sendMessage(
   const message = await transact(engine, async (trx) => {
     const author = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, messageId);
-    await countOperation(trx, quotas, caller.userPk, 'sendMessage');
+    await countOperation(trx, quotas, caller, 'sendMessage');
     const space = await findSpace(trx, caller, spaceId);
     if (reply_to && original?.spacePk !== space.pk) throw originalNotFound();
     requireRight(space, 'sendMessages');

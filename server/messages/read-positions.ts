@@ -23,7 +23,7 @@ export async function markRead(
 ): Promise<Participation> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'markRead');
+    await countOperation(trx, quotas, caller, 'markRead');
     const space = await findSpaceFor(trx, caller, spaceId, 'markRead');
     const message = await trx
       .selectFrom('messages')

@@ -17,7 +17,7 @@ export async function changeBio(
   const bio = parseBio(change.bio);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'changeBio');
+    await countOperation(trx, quotas, caller, 'changeBio');
     await trx
       .updateTable('users')
       .set({ bio, updated_at: new Date().toISOString() })

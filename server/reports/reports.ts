@@ -28,7 +28,7 @@ export async function reportSpace(
   assertReason(reason);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'reportSpace');
+    await countOperation(trx, quotas, caller, 'reportSpace');
     const { pk } = await findSpace(trx, caller, spaceId);
     await saveReport(trx, caller, 'space_pk', pk, reason);
   });
@@ -47,7 +47,7 @@ export async function reportMessage(
   assertReason(reason);
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'reportMessage');
+    await countOperation(trx, quotas, caller, 'reportMessage');
     const { pk } = await findMessage(trx, caller, messageId);
     await saveReport(trx, caller, 'message_pk', pk, reason);
   });

@@ -27,7 +27,7 @@ export async function appointModerator(
 ): Promise<Participant> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'appointModerator');
+    await countOperation(trx, quotas, caller, 'appointModerator');
     const { pk: spacePk } = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     const participant = await findParticipant(trx, spacePk, userId);
     if (participant.role !== 'participant') return describeParticipant(avatars, participant);

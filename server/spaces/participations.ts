@@ -37,7 +37,7 @@ export async function joinSpace(
 ): Promise<{ state: ResourceState; participation: Participation }> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'joinSpace');
+    await countOperation(trx, quotas, caller, 'joinSpace');
     // The same error for a wrong code and an unknown space, so that it does not tell whether a private space exists.
     const notFound = invitationCode === undefined ? spaceNotFound : invitationRejected;
     const space = await findAnySpace(trx, caller, spaceId, notFound);

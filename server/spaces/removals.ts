@@ -26,7 +26,7 @@ export async function removeParticipant(
 ): Promise<Removal> {
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'removeParticipant');
+    await countOperation(trx, quotas, caller, 'removeParticipant');
     const space = await findSpaceFor(trx, caller, spaceId, 'moderate');
     const participation = await trx
       .selectFrom('participations')

@@ -53,7 +53,7 @@ export async function createSpace(
   return transact(engine, async (trx) => {
     const creator = await requireUser(trx, caller);
     await claimKey(trx, caller.userPk, claim, space.space_id);
-    await countOperation(trx, quotas, caller.userPk, 'createSpace');
+    await countOperation(trx, quotas, caller, 'createSpace');
     const spaceCount = await assertSpaceQuota(trx, quotas, caller);
     await assertParticipationQuota(trx, quotas, caller);
     // Before the tags are added. On PostgreSQL, reading new rows conflicts with other creations.
@@ -152,7 +152,7 @@ export async function updateSpace(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, spaceId);
-    await countOperation(trx, quotas, caller.userPk, 'updateSpace');
+    await countOperation(trx, quotas, caller, 'updateSpace');
     const found = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     const { pk } = found;
     const state = stateOf(avatars, found);
@@ -278,7 +278,7 @@ export async function renewInvitationCode(
   return transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await claimKey(trx, caller.userPk, claim, spaceId);
-    await countOperation(trx, quotas, caller.userPk, 'renewInvitationCode');
+    await countOperation(trx, quotas, caller, 'renewInvitationCode');
     const { pk, visibility } = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     if (visibility === 'public') {
       throw new DomainError(

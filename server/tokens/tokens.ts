@@ -35,7 +35,7 @@ export async function issueToken(
   const token_id = randomUUID();
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    await countOperation(trx, quotas, caller.userPk, 'createToken');
+    await countOperation(trx, quotas, caller, 'createToken');
     const { count } = await selectTokens({ db: trx }, caller.userPk, created_at)
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow();

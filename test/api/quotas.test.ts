@@ -24,8 +24,20 @@ interface Result {
 
 const statusOf = async (call: Promise<Result>) => (await call).response?.status;
 
+/** Returns the limit, its period, and what remains of it, such as `0 of 3;w=3600`. */
+const quotaOf = ({ response }: Result) => {
+  const [limit, policy, remaining] = ['limit', 'policy', 'remaining'].map((name) =>
+    response?.headers.get(`ratelimit-${name}`),
+  );
+  expect(policy?.split(';')[0]).toBe(limit);
+  return `${remaining} of ${policy}`;
+};
+
 const expectRetryAfter = async (call: Promise<Result>, maxSeconds: number, limit: string) => {
-  const { response, error } = await call;
+  const result = await call;
+  const { response, error } = result;
+  expect(quotaOf(result)).toMatch(/^0 of /);
+  expect(response?.headers.get('ratelimit-reset')).toBe(response?.headers.get('retry-after'));
   expect(error).toMatchObject({ status: 429, code: 'too_many_requests', errors: [] });
   const seconds = Number(response?.headers.get('retry-after'));
   expect(seconds).toBeGreaterThan(maxSeconds - 60);
@@ -61,6 +73,29 @@ describe('The quotas per hour and day', () => {
     const limit = 'An account can create or update at most 3 spaces per hour.';
     await expectRetryAfter(create(user, headers), 3_600, limit);
     expect(await statusOf(create(await app.register(), headers))).toBe(201);
+  });
+
+  test('are in the headers of what counts: the one of which the least remains', async () => {
+    const [user, headers] = [await app.register(), headersFromNewAddress()];
+    const { client } = user;
+    for (const remaining of [2, 1, 0]) {
+      expect(quotaOf(await create(user, headers))).toBe(`${remaining} of 3;w=3600`);
+    }
+    expect(quotaOf(await create(user, headers))).toBe('0 of 3;w=3600');
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + HOUR_MS + 1_000 });
+    const first = await create(user, headers);
+    expect(quotaOf(first)).toBe('1 of 5;w=86400');
+    const seconds = Number(first.response?.headers.get('ratelimit-reset'));
+    expect(seconds).toBeGreaterThan(22 * 3_600);
+    expect(seconds).toBeLessThan(23 * 3_600);
+    // Neither what does not count nor another error has them.
+    const path = { space_id: 'unknown' };
+    for (const { response } of [
+      await api.updateSpace({ client, headers, path, body: { title: 'Coffee' } }),
+      await api.deleteSpace({ client, path: { space_id: first.data?.space_id ?? '' } }),
+    ]) {
+      expect(response?.headers.has('ratelimit-policy')).toBe(false);
+    }
   });
 
   test('do not count requests that fail', async () => {

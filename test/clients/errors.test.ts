@@ -44,6 +44,26 @@ test('an ApiError keeps Retry-After', async () => {
   expect(error).toMatchObject({ status: 503, code: 'unavailable', retryAfter: 7 });
 });
 
+test.each([
+  [429, '1000;w=3600', { limit: 1000, period: 'hour' }],
+  [429, '5000;w=86400', { limit: 5000, period: 'day' }],
+  // Of a proxy.
+  [429, '"burst";q=100;w=60', null],
+  [409, '1000;w=3600', null],
+])(
+  'an ApiError of %s with RateLimit-Policy: %s has the quota %j',
+  async (status, policy, quota) => {
+    const client = clientWith(async () =>
+      Response.json(
+        { code: 'too_many_requests', detail: 'Later.', errors: [] },
+        { status, headers: { 'RateLimit-Policy': policy } },
+      ),
+    );
+    const { error } = await searchSpaces({ client, query: { q: 'tea' } });
+    expect(error?.quota).toEqual(quota);
+  },
+);
+
 test('a failed network is an ApiError without a status', async () => {
   const failure = new TypeError('fetch failed');
   const client = clientWith(() => Promise.reject(failure));

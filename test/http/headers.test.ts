@@ -52,6 +52,7 @@ describe('Every response', () => {
         'Retry-After',
         'WWW-Authenticate',
         'RateLimit-Limit',
+        'RateLimit-Policy',
         'RateLimit-Remaining',
         'RateLimit-Reset',
         'X-Request-Id',

@@ -212,6 +212,10 @@ describe('The mock server', () => {
     expect(response.headers.get('retry-after')).toBe('2');
     expect(response.headers.get('ratelimit-remaining')).toBe('0');
     expect(response.headers.get('ratelimit-reset')).toBe('2');
+    expect(response.headers.has('ratelimit-policy')).toBe(false);
+    const init = { method: 'PUT', headers, body: '{"bio":"Hello"}' };
+    const { status, headers: quota } = await fetch(`${url}/api/profile/bio`, init);
+    expect([status, quota.get('ratelimit-policy')]).toEqual([429, '200;w=3600']);
   });
 
   test('returns an HTML page with the status that Prefer requests', async () => {

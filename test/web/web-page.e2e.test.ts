@@ -315,6 +315,27 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       await disappears(failure);
     });
 
+    test('of a used-up quota, which differs from other limits', async () => {
+      await using page = await openSignedIn('#/');
+      await page.route(/api\/participations/, (route) =>
+        route.fulfill({
+          status: 429,
+          headers: {
+            'retry-after': '1500',
+            'ratelimit-policy': '1000;w=3600',
+            'content-type': 'application/problem+json',
+            'access-control-allow-origin': '*',
+            'access-control-expose-headers': 'Retry-After, RateLimit-Policy',
+          },
+          json: { code: 'too_many_requests', detail: 'Too many.', errors: [] },
+        }),
+      );
+      await openView(page, '#/your-spaces');
+      await appears(
+        page.getByText('You have reached the limit of 1,000 per hour. Try again in 25 minutes.'),
+      );
+    });
+
     test('of a failure in the service with the id of the request, and without an empty list', async () => {
       await using page = await openSignedIn('#/');
       const problem = {

@@ -1,5 +1,6 @@
+import { createSpace } from './actions.ts';
 import type { Caller, Inputs, OperationId } from './caller.ts';
-import { require } from './expectations.ts';
+import { equal, require } from './expectations.ts';
 import type { Scenario, Stage } from './scenario.ts';
 
 /** A limit, and requests that count against it. */
@@ -70,9 +71,34 @@ async function reach(limit: Limit, stage: Stage): Promise<void> {
   if (caller !== stage.anonymous) await caller.call('logout');
 }
 
-export const rateLimits: Scenario[] = limits.map((limit) => ({
-  operation: limit.operation,
-  sentence: `accepts ${limit.requests} requests before its rate limit, and few more`,
-  rule: limit.rule,
-  run: (stage) => reach(limit, stage),
-}));
+/** Of a server without quotas per hour and day, the headers are absent. */
+async function countDown({ newcomer }: Stage): Promise<void> {
+  const user = await newcomer();
+  const { space_id } = await createSpace(user);
+  const readQuota = async (): Promise<number[]> => {
+    const { headers } = await user.exchange('sendMessage', { space_id, text: 'Hello' });
+    const policy = /^(\d+);w=(?:3600|86400)$/.exec(headers.get('ratelimit-policy') ?? '0;w=3600');
+    const names = ['limit', 'remaining', 'reset'];
+    return [policy?.[1], ...names.map((name) => headers.get(`ratelimit-${name}`))].map(Number);
+  };
+  const [policy, limit, remaining, reset] = (await readQuota()) as [number, number, number, number];
+  if (policy === 0) return;
+  equal(limit, policy, 'RateLimit-Limit, compared with RateLimit-Policy,');
+  require(reset >= 3500 && reset <= 86_400, `RateLimit-Reset is ${reset}`);
+  equal((await readQuota()).slice(0, 3), [policy, limit, remaining - 1], 'The quota after another');
+}
+
+export const rateLimits: Scenario[] = [
+  ...limits.map((limit) => ({
+    operation: limit.operation,
+    sentence: `accepts ${limit.requests} requests before its rate limit, and few more`,
+    rule: limit.rule,
+    run: (stage: Stage) => reach(limit, stage),
+  })),
+  {
+    operation: 'sendMessage',
+    sentence: 'the RateLimit headers of a quota count down',
+    rule: 'has the `RateLimit` headers of the quota of which the least remains',
+    run: countDown,
+  },
+];

@@ -20,13 +20,16 @@ export function isExplained(error: unknown): boolean {
 
 /** Explains a failed request to a person, without the time to wait. */
 export function explain(error: unknown): string {
-  const { status, problem } = apiErrorOf(error) ?? {};
+  const { status, problem, quota } = apiErrorOf(error) ?? {};
   if (status === undefined) return 'Something went wrong. Reload the page.';
   if (status === null) {
     if (!onlineManager.isOnline()) return 'You are offline.';
     return 'The service cannot be reached. Check your connection.';
   }
   if (status < 300) return 'Another server responded. Does your network ask you to sign in?';
+  if (quota) {
+    return `You have reached the limit of ${quota.limit.toLocaleString('en')} per ${quota.period}.`;
+  }
   if (status === 429) return 'Too many requests.';
   if (status === 503) return 'The service is busy.';
   if (!problem) return 'The service sent an unexpected response. Try again later.';

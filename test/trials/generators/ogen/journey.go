@@ -235,7 +235,7 @@ func main() {
 	renamed := as[*api.RequestPasswordResetAcceptedHeaders](author.ChangeUsername(ctx, &renaming)).Response
 	expect(strings.Contains(renamed.Message, username), "confirmation", renamed)
 	bio := "Пеку по воскресеньям.\nСпорю о запятых."
-	as[*api.ConfirmationHeaders](author.ChangeBio(ctx, &api.BioChange{Bio: bio}))
+	as[*api.ChangeBioOKHeaders](author.ChangeBio(ctx, &api.BioChange{Bio: bio}))
 	profile = as[*api.ProfileHeaders](author.GetProfile(ctx)).Response
 	expect(profile.Username == username && profile.Bio == bio && profile.Stats.SpacesCreated == 3, "profile", profile)
 
