@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
-import { hash, parseOptions, verify } from '@node-rs/argon2';
+import { hash, parseOptions, verify as verifyArgon2 } from '@node-rs/argon2';
+import { verify as verifyBcrypt } from '@node-rs/bcrypt';
 import { normalizePassword } from '../accounts/password.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 
@@ -19,9 +20,15 @@ const MAX_WORK_KIB = 262_144;
 const MAX_PASSES = 64;
 const MAX_LANES = 16;
 
+/**
+ * bcrypt with a cost of at most 12, which takes 25 times as long as HASHING_COST: 0.24 s on a quiet machine. The default
+ * of Rails and Django is 12, and that of most others 10. Only imported hashes have this form.
+ */
+const BCRYPT_PATTERN = /^\$2[aby]\$(?:0[4-9]|1[0-2])\$[./A-Za-z0-9]{53}$/;
+
 /** The hashes that `isPasswordHash` accepts, for error messages. */
 export const PASSWORD_HASH_RULE =
-  'an Argon2 hash in PHC form with at most 102,400 KiB of memory, 64 passes, 262,144 KiB for memory times passes, and 16 lanes';
+  'an Argon2 hash in PHC form with at most 102,400 KiB of memory, 64 passes, 262,144 KiB for memory times passes, and 16 lanes, or a bcrypt hash with a cost of at most 12';
 
 /** Returns a hash to verify in place of a missing one, so that a login takes the same time. No password matches it. */
 function dummyHash(): string {
@@ -31,7 +38,7 @@ function dummyHash(): string {
 }
 
 /**
- * Argon2 runs on libuv's four threads. The limit leaves one of them to avatars and files, and one core to other
+ * Argon2 and bcrypt run on libuv's four threads. The limit leaves one of them to avatars and files, and one core to other
  * requests.
  */
 export const MAX_CONCURRENT_HASHES = Math.max(1, Math.min(3, availableParallelism() - 1));
@@ -55,20 +62,28 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * Whether a password matches a hash. If `stored` is null, returns false after the same time.
+ * Whether a password matches a hash. If `stored` is null, returns false after the same time. bcrypt compares only the
+ * first 72 bytes of a password, like the service from which the hash was imported.
  * @throws Error if the stored hash is malformed
  */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
   const normalized = normalizePassword(password);
-  const isMatch = await limitHashing(() => verify(stored ?? dummyHash(), normalized ?? ''));
+  const isMatch = await limitHashing(() => verify(normalized ?? '', stored ?? dummyHash()));
   return isMatch && normalized !== undefined && stored !== null;
 }
 
+function verify(password: string, stored: string): Promise<boolean> {
+  return BCRYPT_PATTERN.test(stored)
+    ? verifyBcrypt(password, stored)
+    : verifyArgon2(stored, password);
+}
+
 /**
- * Whether a hash should be replaced at the next login: it has weaker parameters than new hashes, or it was imported by
- * an older version and is too expensive to verify.
+ * Whether a hash should be replaced at the next login: it is a bcrypt hash, has weaker parameters than new hashes, or was
+ * imported by an older version and is too expensive to verify.
  */
 export function needsRehash(stored: string): boolean {
+  if (BCRYPT_PATTERN.test(stored)) return true;
   const { memoryCost, timeCost, parallelism } = parseOptions(stored);
   return (
     !isPasswordHash(stored) ||
@@ -79,8 +94,9 @@ export function needsRehash(stored: string): boolean {
   );
 }
 
-/** Whether a text is an Argon2 hash in PHC form that is not too expensive to verify. */
+/** Whether a text is a bcrypt hash, or an Argon2 hash in PHC form, that is not too expensive to verify. */
 export function isPasswordHash(text: string): boolean {
+  if (BCRYPT_PATTERN.test(text)) return true;
   try {
     const { memoryCost, timeCost, parallelism } = parseOptions(text);
     return (

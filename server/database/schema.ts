@@ -69,7 +69,7 @@ export interface Users {
   username_skeleton: string;
   email: string;
   email_key: string;
-  /** Argon2 hash in PHC form; null for an imported account without a password. */
+  /** Argon2 hash in PHC form, or an imported bcrypt hash until the next login; null for an imported account without a password. */
   password_hash: string | null;
   bio: string;
   /** File name in the avatar store; null for the default avatar. */

@@ -190,10 +190,24 @@ describe('isPasswordHash', () => {
     ['Argon2id with 65 passes', false, '$argon2id$v=19$m=128,t=65,p=16$c29tZXNhbHQ$'],
     ['Argon2id with 64 lanes', false, '$argon2id$v=19$m=19456,t=2,p=64$c29tZXNhbHQ$'],
     ['Argon2id with too short a salt', false, '$argon2id$v=19$m=19456,t=2,p=1$AA$'],
-    ['bcrypt', false, '$2b$10$N9qo8uLOickgx2ZMRZoMye'],
+    ['bcrypt of another length', false, '$2b$10$N9qo8uLOickgx2ZMRZoMye'],
     ['an empty string', false, ''],
   ])('of %s is %s', (_, expected, parameters) => {
     expect(isPasswordHash(parameters && `${parameters}${'A'.repeat(43)}`)).toBe(expected);
+  });
+});
+
+describe('isPasswordHash', () => {
+  test.each([
+    ['$2a$10$', true],
+    ['$2b$12$', true],
+    ['$2y$04$', true],
+    ['$2b$13$', false],
+    ['$2b$03$', false],
+    ['$2x$10$', false],
+    ['$1$', false],
+  ])('of a hash with %s is %s', (parameters, expected) => {
+    expect(isPasswordHash(`${parameters}N9qo8uLOickgx2ZMRZoMye${'A'.repeat(31)}`)).toBe(expected);
   });
 });
 

@@ -1,9 +1,12 @@
 import { hash } from '@node-rs/argon2';
+import { hash as hashBcrypt } from '@node-rs/bcrypt';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
+import { importRecords } from '../../server/import-export/import.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import type { TestUser } from '../support/client.ts';
 import { useRealHashingCost } from '../support/hashing-cost.ts';
+import { toLines } from '../support/ndjson.ts';
 
 let app: TestApp;
 let alice: TestUser;
@@ -37,6 +40,33 @@ describe('login', () => {
       .executeTakeFirst();
     expect(row?.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
+
+  test.each(['$2a$', '$2b$', '$2y$'])(
+    'replaces an imported bcrypt hash with %s',
+    async (prefix) => {
+      const password = 'Grüße aus der Küche';
+      const password_hash = (await hashBcrypt(password, 4)).replace('$2b$', prefix);
+      const { engine } = app.context;
+      const [email, username] = [
+        `${prefix.slice(1, 3)}@example.com`,
+        `imported${prefix.slice(1, 3)}`,
+      ];
+      const user = { type: 'user', username, email, password_hash };
+      expect(await importRecords(engine, toLines([user]))).toMatchObject({ added: 1 });
+      const stored = async () => {
+        const rows = engine.db
+          .selectFrom('users')
+          .select('password_hash')
+          .where('email', '=', email);
+        return (await rows.executeTakeFirst())?.password_hash;
+      };
+      expect((await login(email, `${password}.`)).response?.status).toBe(401);
+      expect(await stored()).toBe(password_hash);
+      expect((await login(email, password)).response?.status).toBe(200);
+      expect(await stored()).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+      expect((await login(email, password)).response?.status).toBe(200);
+    },
+  );
 
   test('succeeds in concurrent requests although one of them replaces the stored hash', async () => {
     const { userId, email, password } = await app.register();
