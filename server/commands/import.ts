@@ -13,7 +13,7 @@ import {
 } from '../import-export/import.ts';
 import { readLines } from '../import-export/lines.ts';
 import { EX_DATAERR } from '../process/exit-codes.js';
-import { plural } from '../text/quantity.ts';
+import { plural, quantity } from '../text/quantity.ts';
 
 /** Time between two lines of progress, if the output is not a terminal. */
 const LOG_INTERVAL_MS = 10_000;
@@ -55,7 +55,7 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
       skipBad: flags.includes('skip-bad'),
       onlyNew: flags.includes('only-new'),
       onSkip: (lines) => {
-        skipped += lines.length;
+        for (const { others = 0 } of lines) skipped += 1 + others;
         eraseProgress();
         return listBadLines(errors, lines);
       },
@@ -144,8 +144,14 @@ function throwReadError(name: string, error: unknown): never {
   throw new OperatorError(`${name} cannot be read. ${message}`, { cause: error });
 }
 
+function describe({ line, reason, others = 0 }: BadLine): string {
+  const more =
+    others === 0 ? '' : `, as ${others === 1 ? 'does' : 'do'} ${quantity(others, 'later line')}`;
+  return `line ${line}: ${printable(reason)}${more}`;
+}
+
 /** Waits until the lines are written, because millions of them would fill the memory. Ignores a closed pipe. */
 function listBadLines(errors: Terminal['errors'], lines: readonly BadLine[]): Promise<void> {
-  const text = lines.map(({ line, reason }) => `line ${line}: ${printable(reason)}\n`).join('');
+  const text = lines.map((each) => `${describe(each)}\n`).join('');
   return new Promise((resolve) => errors.write(text, () => resolve()));
 }

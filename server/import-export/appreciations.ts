@@ -63,9 +63,9 @@ export async function addAppreciations(
   const users = await findUsers(run, records, 'user_id');
   const messageIds = contentsOf(records).map(({ message_id }) => message_id);
   const messages = await findMessages(run, messageIds);
-  const valid = convertLines(report, records, (record) => {
-    const userPk = requireKnown(users, record.user_id, 'user_id');
-    const message = requireKnown(messages, record.message_id, 'message_id');
+  const valid = convertLines(run, records, (record) => {
+    const userPk = requireKnown(run, users, record.user_id, 'user_id');
+    const message = requireKnown(run, messages, record.message_id, 'message_id');
     if (message.author_pk === userPk) {
       throw new BadLineError('is an appreciation of one’s own message');
     }

@@ -1,14 +1,13 @@
 import { MAX_ROWS_PER_STATEMENT } from '../database/prepared.ts';
-import { type DataRecord, parseRecord } from './records.ts';
-import type { BadLine, Line } from './run.ts';
-import { BadLineError } from './run.ts';
+import { type DataRecord, nameOf, parseRecord } from './records.ts';
+import { BadLineError, type Line } from './run.ts';
 
 /** Consecutive lines whose records are imported together: first all users, then all spaces, and so on. */
 export interface Batch {
   /** The records of each type. */
   records: { [Type in DataRecord['type']]: Line<Extract<DataRecord, { type: Type }>>[] };
   /** The lines without a valid record. */
-  bad: BadLine[];
+  bad: Line<BadLineError>[];
 }
 
 /** Large enough that statements write many rows at once, even if the lines alternate between the types. */
@@ -37,13 +36,13 @@ export async function* readBatches(
     if (typeof line === 'string' && line.trim() === '') continue;
     const record = typeof line === 'string' ? parseLine(line) : line;
     if (record instanceof BadLineError) {
-      batch.bad.push({ line: number, reason: record.message });
+      batch.bad.push({ number, name: record.record, content: record });
     } else {
       if (batch.refersTo(record)) {
         yield batch;
         batch = new BatchBuilder();
       }
-      batch.add({ number, content: record });
+      batch.add({ number, name: nameOf(record), content: record });
     }
     if (batch.size === MAX_LINES_PER_BATCH || batch.bad.length === MAX_BAD_LINES_PER_BATCH) {
       yield batch;
@@ -62,7 +61,7 @@ class BatchBuilder implements Batch {
     message: [],
     appreciation: [],
   };
-  readonly bad: BadLine[] = [];
+  readonly bad: Batch['bad'] = [];
   /** The names that the records refer to, see `referencesOf`. */
   readonly #references = new Set<string>();
 
@@ -83,23 +82,6 @@ class BatchBuilder implements Batch {
     return types
       .slice(types.indexOf(record.type) + 1)
       .some((type) => this.records[type].length > 0);
-  }
-}
-
-/** Returns the name by which other records refer to this one; undefined if it has no id. */
-function nameOf(record: DataRecord): string | undefined {
-  switch (record.type) {
-    case 'user':
-      return record.user_id && `user ${record.user_id}`;
-    case 'space':
-      return record.space_id && `space ${record.space_id}`;
-    case 'participant':
-      return `participant ${record.space_id} ${record.user_id}`;
-    case 'message':
-      return record.message_id && `message ${record.message_id}`;
-    case 'appreciation':
-      // Nothing refers to appreciations.
-      return 'appreciation';
   }
 }
 

@@ -8,7 +8,14 @@ import { addAppreciations } from './appreciations.ts';
 import { type Batch, readBatches } from './batches.ts';
 import { addMessages } from './messages.ts';
 import { addParticipants } from './participants.ts';
-import type { BadLine, BadLineError, ImportReport, ImportRun } from './run.ts';
+import {
+  type BadLine,
+  type BadLineError,
+  type ImportReport,
+  type ImportRun,
+  RejectedRecords,
+  rejectLine,
+} from './run.ts';
 import { addSpaces } from './spaces.ts';
 import { addUsers } from './users.ts';
 
@@ -67,7 +74,8 @@ export async function importRecords(
     const existing = options.onlyNew ? await lastKeys(trx) : NOTHING_EXISTING;
     const buildIndexes = await engine.dropIndexes?.(trx);
     const transaction = await engine.transactionNumber(trx);
-    await addBatches({ engine, trx, report, transaction, existing }, first, batches, options);
+    const run = { engine, trx, report, rejected: new RejectedRecords(), transaction, existing };
+    await addBatches(run, first, batches, options);
     await updateParticipantCounts(trx, transaction);
     await writer.indexQueuedSpaces(trx);
     await buildIndexes?.();
@@ -126,12 +134,14 @@ async function addBatches(
 
 /** Adds the records of a batch unless they exist. Adds its bad lines to the report in line order. */
 async function addBatch(run: ImportRun, { records, bad }: Batch): Promise<void> {
+  run.rejected.dependents.clear();
+  // First, because records of the batch can refer to them.
+  for (const line of bad) rejectLine(run, line, line.content);
   await addUsers(run, records.user);
   await addSpaces(run, records.space);
   await addParticipants(run, records.participant);
   await addMessages(run, records.message);
   await addAppreciations(run, records.appreciation);
-  run.report.bad.push(...bad);
   // The lines of earlier batches come first and are already sorted.
   run.report.bad.sort((a, b) => a.line - b.line);
 }

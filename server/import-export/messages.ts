@@ -104,21 +104,22 @@ export async function addMessages(
   const mentioned = await findUsers(run, mentionsIn(records), 'user_id');
   const answered = contentsOf(records).flatMap(({ reply_to }) => reply_to ?? []);
   const originals = new Map<string, Original | null>(await findMessages(run, answered));
-  const resolved = convertLines(report, records, (record) => {
+  const resolved = convertLines(run, records, (record) => {
     assertMessageText(record.text);
     return {
       record,
-      space_pk: requireKnown(spaces, record.space_id, 'space_id').pk,
-      user_pk: requireKnown(users, record.author_id, 'author_id'),
+      space_pk: requireKnown(run, spaces, record.space_id, 'space_id').pk,
+      user_pk: requireKnown(run, users, record.author_id, 'author_id'),
     };
   });
   const participations = await findParticipations(run, contentsOf(resolved));
-  const valid = convertLines(report, resolved, ({ record, space_pk, user_pk }) => {
+  const valid = convertLines(run, resolved, ({ record, space_pk, user_pk }) => {
     if (!participations.has({ space_pk, user_pk })) {
+      run.rejected.throwIfCauseOf(`participant ${record.space_id} ${record.author_id}`);
       throw new BadLineError('has an author who never joined the space');
     }
     const original = record.reply_to
-      ? requireKnown(originals, record.reply_to, 'reply_to')
+      ? requireKnown(run, originals, record.reply_to, 'reply_to')
       : undefined;
     if (original && original.space_pk !== space_pk) {
       throw new BadLineError('has a reply_to in another space');
@@ -132,7 +133,7 @@ export async function addMessages(
       throw new BadLineError('has an edited_at, but no created_at before it');
     }
     const mentions = new Set(
-      record.mentions?.map((each) => requireKnown(mentioned, each, 'mentions')),
+      record.mentions?.map((each) => requireKnown(run, mentioned, each, 'mentions')),
     );
     const row = {
       message_id:
@@ -198,8 +199,8 @@ const updateReplies = prepareForSet({ pk: 'bigint', original: 'bigint' }, (_db, 
 
 /** Returns a line for each mention. */
 function mentionsIn(records: readonly Line<MessageRecord>[]): Line<{ user_id: string }>[] {
-  return records.flatMap(({ number, content: { mentions = [] } }) =>
-    mentions.map((user_id) => ({ number, content: { user_id } })),
+  return records.flatMap(({ content: { mentions = [] }, ...line }) =>
+    mentions.map((user_id) => ({ ...line, content: { user_id } })),
   );
 }
 

@@ -93,9 +93,9 @@ export async function addParticipants(
   const { trx, report, transaction } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'user_id');
-  const valid = convertLines(report, records, (record) => {
-    const space = requireKnown(spaces, record.space_id, 'space_id');
-    const userPk = requireKnown(users, record.user_id, 'user_id');
+  const valid = convertLines(run, records, (record) => {
+    const space = requireKnown(run, spaces, record.space_id, 'space_id');
+    const userPk = requireKnown(run, users, record.user_id, 'user_id');
     if (record.removed_at && !record.left_at) {
       throw new BadLineError('has removed_at without left_at');
     }

@@ -32,6 +32,23 @@ export const schemas = {
   appreciation: appreciationSchema,
 };
 
+/** Returns the name by which other records refer to this one; undefined if it has no id. */
+export function nameOf(record: DataRecord): string | undefined {
+  switch (record.type) {
+    case 'user':
+      return record.user_id && `user ${record.user_id}`;
+    case 'space':
+      return record.space_id && `space ${record.space_id}`;
+    case 'participant':
+      return `participant ${record.space_id} ${record.user_id}`;
+    case 'message':
+      return record.message_id && `message ${record.message_id}`;
+    case 'appreciation':
+      // Nothing refers to appreciations.
+      return 'appreciation';
+  }
+}
+
 /** Longer names of unknown fields are truncated in messages, because a name can be as long as a line. */
 const MAX_QUOTED_NAME_LENGTH = 64;
 
@@ -76,22 +93,24 @@ export function parseRecord(line: string): DataRecord {
     throw new BadLineError('is not JSON');
   }
   const validate = validatorOf(value);
+  const record = value as DataRecord;
+  const reject = (reason: string) => {
+    throw new BadLineError(reason, nameOf(record));
+  };
   if (!validate(value)) {
     const [error] = validate.errors ?? [];
     const extra: string | undefined = error?.params.additionalProperty;
-    if (extra !== undefined) {
-      throw new BadLineError(`has the unknown field ${extra.slice(0, MAX_QUOTED_NAME_LENGTH)}`);
-    }
+    if (extra !== undefined)
+      reject(`has the unknown field ${extra.slice(0, MAX_QUOTED_NAME_LENGTH)}`);
     const field = error?.instancePath.slice(1) || 'the record';
-    const message = error && (explainError(error, field) ?? error.message);
-    throw new BadLineError(`${field} ${message}`);
+    reject(`${field} ${error && (explainError(error, field) ?? error.message)}`);
   }
   // A well-formed line can contain unstorable characters only as escapes, so most lines need no further check.
   const mayBeUnstorable = line.includes('\\u') || !line.isWellFormed();
   if (mayBeUnstorable && findUnstorable(value) !== undefined) {
-    throw new BadLineError('contains NUL or an unpaired surrogate');
+    reject('contains NUL or an unpaired surrogate');
   }
-  return value as DataRecord;
+  return record;
 }
 
 /** Returns a clearer message than the default one for errors of some keywords. */

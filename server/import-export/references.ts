@@ -59,13 +59,26 @@ export async function findMessages(
   return new Map(rows.map((row) => [row.message_id, row.pk > existing.messages ? row : null]));
 }
 
-/** @throws BadLineError if no row has the id */
+/** What the fields of records refer to. */
+const TYPES = {
+  creator_id: 'user',
+  author_id: 'user',
+  user_id: 'user',
+  mentions: 'user',
+  space_id: 'space',
+  message_id: 'message',
+  reply_to: 'message',
+} as const;
+
+/** @throws BadLineError if no row has the id, a DependentLineError if the record with the id was in a bad line */
 export function requireKnown<Row>(
+  { rejected }: Pick<ImportRun, 'rejected'>,
   rows: ReadonlyMap<string, Row | null>,
   id: string,
-  field: string,
+  field: keyof typeof TYPES,
 ): Row {
   const row = rows.get(id) ?? null;
-  if (row === null) throw new BadLineError(`${field} ${id} is not known`);
-  return row;
+  if (row !== null) return row;
+  rejected.throwIfCauseOf(`${TYPES[field]} ${id}`);
+  throw new BadLineError(`${field} ${id} is not known`);
 }

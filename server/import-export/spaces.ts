@@ -160,8 +160,8 @@ export async function addSpaces(
 ): Promise<void> {
   const { trx, report, transaction } = run;
   const creators = await findUsers(run, records, 'creator_id');
-  const valid = convertLines(report, records, (record) =>
-    spaceOf(record, requireKnown(creators, record.creator_id, 'creator_id')),
+  const valid = convertLines(run, records, (record) =>
+    spaceOf(record, requireKnown(run, creators, record.creator_id, 'creator_id')),
   );
   const rows = await insertSpaces(
     trx,

@@ -28,7 +28,7 @@ export interface UserRecord {
   /** Whether the username is from before the current rules, so that it may break them or look like another one. */
   has_old_username?: boolean | undefined;
   email: string;
-  /** An Argon2 hash, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
+  /** An Argon2 or bcrypt hash, see `isPasswordHash`. Without one, the user cannot sign in until the operator sets a password. */
   password_hash?: string;
   bio?: string;
   /** File name of the avatar. The files are not part of the format. */
@@ -161,21 +161,17 @@ export async function addUsers(
   records: readonly Line<UserRecord>[],
 ): Promise<void> {
   const { trx, report } = run;
-  const parsed = convertLines(report, records, userOf);
+  const parsed = convertLines(run, records, userOf);
   const rows = parsed.map(({ content }) => content.row);
   const existing = new ExistingUsers(await selectConflicting(trx, rows));
-  const valid = convertLines(report, parsed, ({ row, hasId, isOld }) => {
+  const valid = convertLines(run, parsed, ({ row, hasId, isOld }, line) => {
     if (hasId ? existing.hasId(row.user_id) : existing.hasEmail(row.email_key)) return undefined;
     if (isOld && existing.hasSkeleton(row.username_skeleton)) {
       row.username_skeleton = distinctSkeleton(row.username_skeleton, row.user_id);
     }
-    if (existing.conflictsWith(row)) {
-      throw new BadLineError(
-        'has a username, an email address or a picture that belongs to another user',
-      );
-    }
+    existing.assertNoConflict(row);
     // Later lines may conflict with this one.
-    existing.add(row);
+    existing.add(row, hasId ? `user ${row.user_id}` : `the user of line ${line}`);
     return row;
   });
   const added = valid.flatMap(({ content }) => content ?? []);
@@ -223,28 +219,30 @@ interface UniqueKeys {
 }
 
 /**
- * The unique keys of the users that a batch may conflict with. Checked before the insert, because a violated constraint
- * can abort the transaction.
+ * The unique keys of the users that a batch may conflict with, and who has each of them. Checked before the insert,
+ * because a violated constraint can abort the transaction.
  */
 class ExistingUsers {
   readonly #ids = new Set<string>();
-  readonly #usernameKeys = new Set<string>();
-  readonly #skeletons = new Set<string>();
-  readonly #emailKeys = new Set<string>();
-  readonly #avatars = new Set<string>();
+  readonly #usernameKeys = new Map<string, string>();
+  readonly #skeletons = new Map<string, string>();
+  readonly #emailKeys = new Map<string, string>();
+  readonly #avatars = new Map<string, string>();
 
   constructor(users: readonly UniqueKeys[]) {
-    for (const user of users) this.add(user);
+    for (const user of users) this.add(user, `user ${user.user_id}`);
   }
 
-  add({ user_id, username_key, username_skeleton, email_key, avatar }: UniqueKeys): void {
+  add(user: UniqueKeys, owner: string): void {
+    const { user_id, username_key, username_skeleton, email_key, avatar } = user;
     this.#ids.add(user_id);
-    this.#usernameKeys.add(username_key);
-    this.#skeletons.add(username_skeleton);
+    this.#usernameKeys.set(username_key, owner);
+    this.#skeletons.set(username_skeleton, owner);
     // A skeleton with a user id still takes the skeleton itself, see `distinctSkeleton`.
-    this.#skeletons.add(username_skeleton.replace(/#.*/, ''));
-    this.#emailKeys.add(email_key);
-    if (avatar !== null) this.#avatars.add(avatar);
+    const plainSkeleton = username_skeleton.replace(/#.*/, '');
+    if (!this.#skeletons.has(plainSkeleton)) this.#skeletons.set(plainSkeleton, owner);
+    this.#emailKeys.set(email_key, owner);
+    if (avatar !== null) this.#avatars.set(avatar, owner);
   }
 
   hasId(userId: string): boolean {
@@ -259,12 +257,16 @@ class ExistingUsers {
     return this.#skeletons.has(skeleton);
   }
 
-  conflictsWith({ username_key, username_skeleton, email_key, avatar }: UniqueKeys): boolean {
-    return (
-      this.#usernameKeys.has(username_key) ||
-      this.#skeletons.has(username_skeleton) ||
-      this.#emailKeys.has(email_key) ||
-      (avatar !== null && this.#avatars.has(avatar))
-    );
+  /** @throws BadLineError if another user has one of the keys */
+  assertNoConflict({ username_key, username_skeleton, email_key, avatar }: UniqueKeys): void {
+    const conflicts = [
+      ['has the username of', this.#usernameKeys.get(username_key)],
+      ['has a username that looks like that of', this.#skeletons.get(username_skeleton)],
+      ['has the email address of', this.#emailKeys.get(email_key)],
+      ['has the picture of', this.#avatars.get(avatar ?? '')],
+    ] as const;
+    for (const [problem, owner] of conflicts) {
+      if (owner !== undefined) throw new BadLineError(`${problem} ${owner}`);
+    }
   }
 }

@@ -104,6 +104,17 @@ test('An import with --skip-bad exits with 65 only if it has skipped lines', asy
   expect((await run(toNdjson([ada]))).code).toBe(0);
 });
 
+test('An import names the cause of bad lines once, and counts all that it has skipped', async () => {
+  const records = [{ ...ada, email: 'none' }, bread, hello, { ...hello, message_id: 'hello2' }];
+  const { stdout, stderr } = await importContent(toNdjson(records), ['--skip-bad']);
+  expect(stderr.split('\n')).toEqual([
+    expect.stringMatching(/^line 1: .*email/i),
+    'line 2: depends on line 1, as do 2 later lines',
+    '',
+  ]);
+  expect(stdout).toContain('0 records added, 0 were there already, 4 bad lines skipped');
+});
+
 test('An import names a file that cannot be read', async () => {
   const missing = join(folder, 'missing');
   const reasons = {
