@@ -60,9 +60,9 @@ export interface Operation {
   scope: Scope | undefined;
   /** The quota per hour and day against which the operation counts, if any. */
   countsAs: string | undefined;
-  /** Those that all operations of the path share are first. */
   /** Whether the operator can restrict the operation to accounts with a verified email address. */
   needsVerifiedEmail: boolean;
+  /** Those that all operations of the path share are first. */
   parameters: readonly Parameter[];
   requestBody: RequestBody | undefined;
   responses: Readonly<Record<string, Response>>;
