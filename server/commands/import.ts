@@ -7,6 +7,7 @@ import { isDatabaseFile, openDatabase } from '../database/open.ts';
 import { OperatorError } from '../errors.ts';
 import {
   type BadLine,
+  countLines,
   ImportError,
   importRecords,
   MAX_BAD_LINES,
@@ -55,7 +56,7 @@ export const importFile = withConfig(async (config, { argument, flags }, termina
       skipBad: flags.includes('skip-bad'),
       onlyNew: flags.includes('only-new'),
       onSkip: (lines) => {
-        for (const { others = 0 } of lines) skipped += 1 + others;
+        skipped += countLines(lines);
         eraseProgress();
         return listBadLines(errors, lines);
       },

@@ -11,6 +11,7 @@ import { addParticipants } from './participants.ts';
 import {
   type BadLine,
   type BadLineError,
+  countLines,
   type ImportReport,
   type ImportRun,
   RejectedRecords,
@@ -19,14 +20,14 @@ import {
 import { addSpaces } from './spaces.ts';
 import { addUsers } from './users.ts';
 
-export type { BadLine, ImportReport } from './run.ts';
+export { type BadLine, countLines, type ImportReport } from './run.ts';
 
 /** Thrown if nothing was imported because of bad lines. */
 export class ImportError extends Error {
   readonly report: ImportReport;
 
   constructor(report: ImportReport) {
-    super(`${quantity(report.bad.length, 'bad line')}; nothing was imported`);
+    super(`${quantity(countLines(report.bad), 'bad line')}; nothing was imported`);
     this.report = report;
   }
 }

@@ -38,6 +38,11 @@ export interface BadLine {
   others?: number;
 }
 
+/** Returns the number of lines in the entries of a report. */
+export function countLines(bad: readonly BadLine[]): number {
+  return bad.reduce((sum, { others = 0 }) => sum + 1 + others, 0);
+}
+
 /** The state of a running import. */
 export interface ImportRun {
   engine: Engine;

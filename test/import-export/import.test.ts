@@ -287,12 +287,12 @@ describe('importRecords', () => {
     [
       'a username that is already taken',
       { ...bob, user_id: 'c', email: 'c@example.com', username: 'ADA' },
-      /belongs to another/,
+      /^has the username of user ada$/,
     ],
     [
       'an email address that is already taken',
       { ...bob, user_id: 'c', username: 'cleo' },
-      /belongs to another/,
+      /^has the email address of user bob$/,
     ],
     ['an invalid username', { type: 'user', username: 'a', email: 'c@example.com' }, /2 to 64/],
     [
