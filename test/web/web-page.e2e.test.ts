@@ -331,6 +331,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
         }),
       );
       await openView(page, '#/your-spaces');
+      await page.reload();
       await appears(
         page.getByText('You have reached the limit of 1,000 per hour. Try again in 25 minutes.'),
       );
