@@ -2972,7 +2972,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     },
     problems: {
       unauthenticated: problem7,
-      insufficient_scope: problem8,
+      session_required: problem36,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,

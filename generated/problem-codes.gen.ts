@@ -223,7 +223,7 @@ export interface OperationProblemCodes {
     | 'unavailable';
   downloadAccountData:
     | 'unauthenticated'
-    | 'insufficient_scope'
+    | 'session_required'
     | 'too_many_requests'
     | 'headers_too_large'
     | 'internal'

@@ -248,7 +248,7 @@ export const requestEmailVerification = <ThrowOnError extends boolean = false>(o
  * halfway, for example because the account is deleted, the connection is closed and the JSON is
  * incomplete.
  *
- * Access tokens of programs need the scope `profile`.
+ * Access tokens of programs are not accepted.
  *
  */
 export const downloadAccountData = <ThrowOnError extends boolean = false>(options?: Options<DownloadAccountDataData, ThrowOnError>): RequestResult<DownloadAccountDataResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<DownloadAccountDataResponses, ApiError, ThrowOnError>({
@@ -355,8 +355,9 @@ export const requestPasswordReset = <ThrowOnError extends boolean = false>(optio
 /**
  * Choose a new password with the token of a mail
  *
- * Replaces the password of the account, ends all its sessions, and makes all other links to it stop working. The
- * email address counts as verified, because its owner has read the mail. Afterwards, sign in with the new password.
+ * Replaces the password of the account, ends all its sessions, revokes the access tokens of its programs, and makes
+ * all other links to it stop working. The email address counts as verified, because its owner has read the mail.
+ * Afterwards, sign in with the new password.
  *
  * Unknown, used and expired tokens get the same error, `invalid_token`. A token whose new password is refused
  * remains valid.

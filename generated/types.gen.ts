@@ -303,7 +303,7 @@ export type Space = {
      */
     created_at: string;
     /**
-     * Code that users need to join a private space. `null` for public spaces and for callers other than the creator.
+     * Code that users need to join a private space. `null` for public spaces, for callers other than the creator, and for access tokens of programs without the scope `moderate`.
      */
     invitation_code: string | null;
     participation: ParticipationSummary;
@@ -659,7 +659,7 @@ export type TokenCreation = {
      */
     scopes: Array<Scope>;
     /**
-     * When the token stops working, in UTC: a time in the future. By default, or with `null`, only a revocation ends it.
+     * When the token stops working: a time in the future, with `Z` or an offset from UTC. Responses have it in UTC. By default, or with `null`, only a revocation ends it.
      */
     expires_at?: string | null | undefined;
 };
@@ -2054,7 +2054,7 @@ export type DownloadAccountDataErrors = {
      */
     401: Problem;
     /**
-     * The access token of a program lacks the scope.
+     * The access token is that of a program.
      */
     403: Problem;
     /**

@@ -329,7 +329,7 @@ export const zTokenName = z.string().min(1, 'must have at least 1 character').ma
 export const zTokenCreation = z.object({
     name: zTokenName,
     scopes: z.array(zScope).min(1, 'must have at least 1 item').max(4, 'must have at most 4 items'),
-    expires_at: z.iso.datetime().max(24, 'must have at most 24 characters').regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z$/, 'is blank or has characters that are not accepted').nullish()
+    expires_at: z.iso.datetime().max(35, 'must have at most 35 characters').regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/, 'is blank or has characters that are not accepted').nullish()
 });
 
 /**

@@ -430,7 +430,7 @@ export const downloadAccountDataQueryKey = (options?: Options<DownloadAccountDat
  * halfway, for example because the account is deleted, the connection is closed and the JSON is
  * incomplete.
  *
- * Access tokens of programs need the scope `profile`.
+ * Access tokens of programs are not accepted.
  *
  */
 export const downloadAccountDataOptions = (options?: Options<DownloadAccountDataData>) => queryOptions<DownloadAccountDataResponse, ApiError, DownloadAccountDataResponse, ReturnType<typeof downloadAccountDataQueryKey>>({
@@ -580,8 +580,9 @@ export const requestPasswordResetMutation = (options?: Partial<Options<RequestPa
 /**
  * Choose a new password with the token of a mail
  *
- * Replaces the password of the account, ends all its sessions, and makes all other links to it stop working. The
- * email address counts as verified, because its owner has read the mail. Afterwards, sign in with the new password.
+ * Replaces the password of the account, ends all its sessions, revokes the access tokens of its programs, and makes
+ * all other links to it stop working. The email address counts as verified, because its owner has read the mail.
+ * Afterwards, sign in with the new password.
  *
  * Unknown, used and expired tokens get the same error, `invalid_token`. A token whose new password is refused
  * remains valid.

@@ -2,7 +2,6 @@ import { selectAccount } from '../accounts/account.ts';
 import { parseEmail } from '../accounts/email.ts';
 import { checkNewPassword } from '../accounts/password.ts';
 import { hashPassword } from '../auth/password-hashing.ts';
-import { endSessionsOfUser } from '../auth/sessions.ts';
 import type { Config } from '../config.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveUser } from '../database/erased-rows.ts';
@@ -33,8 +32,8 @@ export async function requestPasswordReset(
 }
 
 /**
- * Replaces the password of the account that a link was sent to, and verifies its address. Ends all its sessions, makes all
- * its other links stop working, and sends a notice.
+ * Replaces the password of the account that a link was sent to, and verifies its address. Ends all its sessions,
+ * revokes the access tokens of its programs, makes all its other links stop working, and sends a notice.
  * @param token    of the link
  * @param language of the notice
  * @returns the user id of the account
@@ -59,8 +58,8 @@ export async function resetPassword(
 }
 
 /**
- * Replaces the password of an account, ends all its sessions, makes links in mails stop working, and sends a notice. For
- * the operator: does not check the current password.
+ * Replaces the password of an account, ends all its sessions, revokes the access tokens of its programs, makes links in
+ * mails stop working, and sends a notice. For the operator: does not check the current password.
  * @param account an email address or a user id
  * @returns whether the account exists
  * @throws DomainError `password_…`
@@ -95,7 +94,8 @@ async function replacePassword(
     .where(isLiveUser('pk'))
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return false;
-  await endSessionsOfUser(trx, userPk);
+  // A person who has lost an account to somebody else takes it back with this, so nothing of them may remain.
+  await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
   await revokeLinks(trx, userPk);
   await enqueueMail(trx, config, { kind: 'password-changed', userPk, address: email, language });
   return true;

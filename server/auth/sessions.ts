@@ -157,8 +157,13 @@ export function isUnexpired(now: string | RawBuilder<string>) {
 }
 
 /** @throws DomainError `insufficient_scope`, only for programs */
-export function requireScope({ scopes }: Caller, scope: Scope): void {
-  if (scopes !== null && !scopes.includes(scope)) throw new ScopeMissingError(scope);
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (!hasScope(caller, scope)) throw new ScopeMissingError(scope);
+}
+
+/** Whether a caller may do what the scope allows. Sessions of people may do everything. */
+export function hasScope({ scopes }: Caller, scope: Scope): boolean {
+  return scopes === null || scopes.includes(scope);
 }
 
 /** @param text names separated by spaces, as in `WWW-Authenticate` (RFC 6750) */
@@ -188,8 +193,8 @@ export async function requireSession(
   db: Database,
   { sessionPk }: Pick<Caller, 'sessionPk'>,
 ): Promise<void> {
-  const [row] = await findSessions(db, [{ pk: sessionPk }]);
-  if (!row) throw sessionEnded();
+  const [row] = await findSessions(db, [sessionPk]);
+  if (row === undefined) throw sessionEnded();
 }
 
 /**
@@ -200,27 +205,43 @@ export async function requireUser(
   db: Database,
   { sessionPk }: Pick<Caller, 'sessionPk'>,
 ): Promise<Pick<Users, 'user_id' | 'username' | 'avatar'>> {
-  const [user] = await findUser(db, { session_pk: sessionPk });
+  const [user] = await selectUser(db, { sessionPk, now: new Date().toISOString() });
   if (!user) throw sessionEnded();
   return user;
 }
 
-const findUser = prepare({ session_pk: 'bigint' }, (db, { session_pk }) =>
+const selectUser = prepare({ sessionPk: 'bigint', now: 'text' }, (db, { sessionPk, now }) =>
   db
     .selectFrom('sessions')
     .innerJoin('users', 'users.pk', 'sessions.user_pk')
     .select(['user_id', 'username', 'avatar'])
-    .where('sessions.pk', '=', session_pk),
+    .where('sessions.pk', '=', sessionPk)
+    .where(isUnexpired(now)),
 );
 
 export function sessionEnded(): DomainError {
   return new DomainError('unauthenticated', 'The session has ended. Sign in again.');
 }
 
-/** Returns which of these sessions have not ended. */
-export const findSessions = prepareForSet({ pk: 'bigint' }, (db, rows) =>
-  db.selectFrom('sessions').select('pk').where('pk', 'in', columnOf(rows, 'pk')),
-);
+/** Returns which of these sessions have not ended. Those of programs end when they expire, also during a request. */
+export async function findSessions(db: Database, sessionPks: Iterable<number>): Promise<number[]> {
+  const now = new Date().toISOString();
+  const rows = await selectSessions(
+    db,
+    Array.from(sessionPks, (pk) => ({ pk, now })),
+  );
+  return columnOf(rows, 'pk');
+}
+
+const selectSessions = prepareForSet({ pk: 'bigint', now: 'text' }, (db, rows) => {
+  // The same one in each row.
+  const { now } = rows[0] as (typeof rows)[number];
+  return db
+    .selectFrom('sessions')
+    .select('pk')
+    .where('pk', 'in', columnOf(rows, 'pk'))
+    .where(isUnexpired(now));
+});
 
 /**
  * Returns a page of a user's sessions that have not expired, the newest first.

@@ -25,6 +25,9 @@ function onAccount(
 
 export const endSessions = onDatabase(
   async (engine, { positionals: [account = '', ...sessionIds], flags }, { console }) => {
+    if (sessionIds.length > 0 && flags.includes('tokens')) {
+      throw new OperatorError('--tokens revokes all access tokens. Leave it out, or the ids.');
+    }
     const ended = await endSessionsOf(engine, account, sessionIds, flags.includes('tokens'));
     if (ended === undefined) throw new OperatorError(missingAccount(account));
     const json = JSON.stringify({ ended_sessions: ended });

@@ -106,7 +106,7 @@ export const commands = {
     positionals: 'ADDRESS|USER_ID',
     summary: 'Sets the password of an account.',
     details:
-      'It asks for the password, or reads it from standard input. All sessions end, but not access tokens of programs.',
+      'It asks for the password, or reads it from standard input. All sessions and access tokens of the account end.',
     load: async () => (await import('./set-password.ts')).changePassword,
   },
   'set-email': {

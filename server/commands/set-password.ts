@@ -22,7 +22,7 @@ export const changePassword = onDatabase(
       throw new OperatorError(missingAccount(account));
     }
     terminal.console.log(
-      'The password has been changed, and all sessions of the account have ended.',
+      'The password has been changed, and all sessions and access tokens of the account have ended.',
     );
     return undefined;
   },

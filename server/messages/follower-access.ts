@@ -55,8 +55,7 @@ export async function checkReaders<R extends Reader>(
 
   const callers = readers.flatMap(({ caller }) => caller ?? []);
   const sessionPks = new Set(callers.map(({ sessionPk }) => sessionPk));
-  const rows = await findSessions(db, fieldsOf('pk', sessionPks));
-  const sessions = new Set(rows.map(({ pk }) => pk));
+  const sessions = new Set(await findSessions(db, sessionPks));
 
   const pairOf = ({ caller, spaceId }: Reader) => ({
     space_pk: spaces.get(spaceId)?.pk ?? 0,

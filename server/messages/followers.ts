@@ -5,7 +5,7 @@ import { findAnySpace } from '../spaces/space-access.ts';
 import { parseSubject } from '../spaces/subjects.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 import { nextTurn, takeTurn } from '../system/event-loop.ts';
-import { openPoll } from '../system/polls.ts';
+import { MAX_POLL_INTERVAL_MS, openPoll } from '../system/polls.ts';
 import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts';
 import type { Waits } from '../system/waits.ts';
 import { checkReaders, type Reader } from './follower-access.ts';
@@ -15,10 +15,9 @@ import { type Events, readAppreciated, readEvents } from './read-events.ts';
 /** Number of reads for groups of followers at the same time. */
 const MAX_CONCURRENT_READS = 4;
 
-/** Polls use at most this share of the time, but take place at least once a second. */
+/** Polls use at most this share of the time, but take place at least about once a second. */
 const POLL_SHARE = 0.02;
 const MIN_POLL_INTERVAL_MS = 50;
-const MAX_POLL_INTERVAL_MS = 1_000;
 
 /** Number of readers that are checked in one turn of the event loop. */
 const GROUP_SIZE = 200;

@@ -7,7 +7,7 @@ import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { ResourceState } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { callerPk, hasRight, isVisible, roleIfParticipant } from './rights.ts';
+import { callerPk, isVisible, mayInvite, roleIfParticipant } from './rights.ts';
 import { type FoundSpace, spaceNotFound } from './space-access.ts';
 
 /**
@@ -40,7 +40,7 @@ export async function describeSpaces(
       participant_count: row.participant_count,
       tags: [],
       created_at: row.created_at,
-      invitation_code: hasRight(row, 'manageSpace') ? row.invitation_code : null,
+      invitation_code: mayInvite(row, caller) ? row.invitation_code : null,
       participation:
         row.joined_at === null || row.role === null
           ? null

@@ -5,7 +5,7 @@ import { includes } from '../database/snapshot.ts';
 import { DomainError } from '../errors.ts';
 import { limitConcurrency } from '../system/concurrency.ts';
 import { nextTurn, pausing, takeTurn } from '../system/event-loop.ts';
-import { openPoll } from '../system/polls.ts';
+import { MAX_POLL_INTERVAL_MS, openPoll } from '../system/polls.ts';
 import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts';
 import type { Waits } from '../system/waits.ts';
 import { findAudience } from './list-audience.ts';
@@ -16,12 +16,6 @@ const MAX_CONCURRENT_READS = 4;
 
 /** Events of this time share the query for the users whom they concern. */
 const EVENT_INTERVAL_MS = 20;
-
-/**
- * Interval at which sessions are checked, and lists for events that have not been announced. With the check itself, less
- * than the second within which a revoked access token ends the waits of all processes.
- */
-const POLL_INTERVAL_MS = 900;
 
 /** How long a poll reads lists. The next one continues. */
 const MAX_POLL_READ_MS = 20;
@@ -85,9 +79,9 @@ export function openListFollowers(
   let isReadingEvents = false;
   // Apart from each other, because reads can take long.
   const polls = [endWithoutSession, readInTurn].map((work) =>
-    openPoll(POLL_INTERVAL_MS, async () => {
+    openPoll(MAX_POLL_INTERVAL_MS, async () => {
       await work().catch(onFailure);
-      return accounts.size === 0 ? undefined : POLL_INTERVAL_MS;
+      return accounts.size === 0 ? undefined : MAX_POLL_INTERVAL_MS;
     }),
   );
 
@@ -227,10 +221,8 @@ export function openListFollowers(
   }
 
   async function findEnded(followers: readonly Follower[]): Promise<Set<Follower>> {
-    const keys = [...new Set(followers.map(({ caller }) => caller.sessionPk))].map((pk) => ({
-      pk,
-    }));
-    const sessions = new Set((await findSessions(engine.db, keys)).map(({ pk }) => pk));
+    const sessionPks = new Set(followers.map(({ caller }) => caller.sessionPk));
+    const sessions = new Set(await findSessions(engine.db, sessionPks));
     return new Set(followers.filter(({ caller }) => !sessions.has(caller.sessionPk)));
   }
 

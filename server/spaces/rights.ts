@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Caller, requireScope } from '../auth/sessions.ts';
+import { type Caller, hasScope, requireScope } from '../auth/sessions.ts';
 import { DomainError } from '../errors.ts';
 
 // Who may do what in a space and with its messages. Everything that reads or changes them asks here. `docs/rights.md` is
@@ -102,6 +102,11 @@ export function requireRemovable(
     );
   }
   if (user.role === 'moderator') requireRight(moderator, 'removeModerators');
+}
+
+/** Whether someone with a role may read the invitation code of a space. It admits others for good. */
+export function mayInvite(member: { role: Role | null }, caller: Caller | null): boolean {
+  return caller !== null && hasRight(member, 'manageSpace') && hasScope(caller, 'moderate');
 }
 
 /** A message, and the role of the caller in its space. */

@@ -1,5 +1,11 @@
 import { runAs, SERVER } from './senders.ts';
 
+/**
+ * Maximum interval at which waiting requests check whether their sessions have ended. With the check itself, less than the
+ * second within which a revoked access token ends the waits of all processes.
+ */
+export const MAX_POLL_INTERVAL_MS = 900;
+
 /** Work of the server that repeats while requests wait for what it may find. */
 export interface Poll {
   /** Does nothing if the work already repeats. */

@@ -74,9 +74,7 @@ export function parseTokenName(text: string): string {
 function parseExpiry(text: string | null | undefined): string | null {
   if (text == null) return null;
   const time = new Date(text);
-  // The pattern of the contract accepts February 30, which Date takes for a day in March.
-  const isReal = !Number.isNaN(time.getTime()) && time.toISOString().startsWith(text.slice(0, 10));
-  if (!isReal || time.getTime() <= Date.now()) {
+  if (!isDay(text.slice(0, 10)) || !(time.getTime() > Date.now())) {
     const detail =
       'An access token must expire in the future. Without expires_at, it does not expire.';
     throw new DomainError('invalid_request', detail, [
@@ -84,6 +82,12 @@ function parseExpiry(text: string | null | undefined): string | null {
     ]);
   }
   return time.toISOString();
+}
+
+/** The pattern of the contract accepts February 30, which Date takes for a day in March. */
+function isDay(date: string): boolean {
+  const day = new Date(`${date}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
 }
 
 /** Returns a page of the access tokens of a user's programs that have not expired, the newest first. */

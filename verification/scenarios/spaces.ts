@@ -78,7 +78,7 @@ export const spaces: Scenario[] = [
     operation: 'createSpace',
     sentence:
       'only the creator of a private space reads its invitation code, and only participants read the space',
-    rule: 'Code that users need to join a private space. `null` for public spaces and for callers other than the creator.',
+    rule: 'Code that users need to join a private space. `null` for public spaces, for callers other than the creator, and for access tokens of programs without the scope `moderate`.',
     async run({ users, anonymous, word }) {
       const [ada, participant, stranger] = (await users(3)) as [User, User, User];
       const title = word();

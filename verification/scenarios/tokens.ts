@@ -32,7 +32,7 @@ export const tokens: Scenario[] = [
   {
     operation: 'createToken',
     sentence: 'an access token expires in the future, if at all',
-    rule: 'When the token stops working, in UTC: a time in the future.',
+    rule: 'When the token stops working: a time in the future',
     async run({ newcomer }) {
       const owner = await newcomer();
       const body = { name: 'Bot', scopes: ['read'] };

@@ -32,7 +32,7 @@ export function ResetPassword({ token }: { token: string }) {
             name="newPassword"
             type="password"
             autoComplete="new-password"
-            hint="At least 8 characters. You are signed out everywhere."
+            hint="At least 8 characters. You are signed out everywhere, and the access tokens of your programs are revoked."
           />
         </Form>
       </div>

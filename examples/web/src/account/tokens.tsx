@@ -18,8 +18,8 @@ const SCOPES: Record<Scope, string> = {
   read: 'Read everything that you can see',
   write: 'Create and join spaces, and write messages',
   moderate:
-    'Manage your spaces and their participants and, if it can write, delete messages of others',
-  profile: 'Change your profile, and download your data',
+    'Change, publish and delete your spaces, choose who is in them and, if it can write, delete messages of others',
+  profile: 'Change your username, bio and avatar',
 };
 
 const DAY_MS = 86_400_000;
@@ -80,6 +80,7 @@ export function Tokens() {
           name="expires_at"
           type="date"
           min={dayOf(Date.now() + DAY_MS)}
+          max="9999-12-31"
           hint="Optional. Without it, the token works until you revoke it."
         />
       </Form>

@@ -64,6 +64,11 @@ export function Form<Variables>(props: FormProps<Variables>) {
       onSubmit={(event) => {
         event.preventDefault();
         if (mutation.isPending) return;
+        const unreadable = Array.from(event.currentTarget.elements).find(isUnreadable);
+        if (unreadable) {
+          unreadable.reportValidity();
+          return;
+        }
         const onSuccess = () => {
           if (resets) form.current?.reset();
           onClose?.();
@@ -86,6 +91,12 @@ export function Form<Variables>(props: FormProps<Variables>) {
       </div>
     </form>
   );
+}
+
+/** Whether the browser takes what a person has typed for no value, such as February 30. */
+function isUnreadable(element: Element): element is HTMLInputElement {
+  if (!(element instanceof HTMLInputElement)) return false;
+  return element.validity.badInput || element.validity.rangeOverflow;
 }
 
 interface FieldProps extends Omit<React.ComponentProps<'input'>, 'id'> {
