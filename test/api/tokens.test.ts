@@ -126,6 +126,14 @@ describe('createToken', () => {
     });
   });
 
+  test.each([
+    ['2100-03-01T00:00:00+00:00', '2100-03-01T00:00:00.000Z'],
+    ['2100-03-01T00:30:00.123456789+01:00', '2100-02-28T23:30:00.123Z'],
+    ['2100-02-28T23:30:00.5Z', '2100-02-28T23:30:00.500Z'],
+  ])('accepts the notation %s', async (expires_at, expected) => {
+    expect((await create(ada, ['read'], expires_at)).expires_at).toBe(expected);
+  });
+
   test('keeps the number of tokens within MAX_TOKENS, and does not count those that have expired', async () => {
     await using small = await startApp({ MAX_TOKENS: '2', MAX_SESSIONS: '1' });
     const user = await small.register();
@@ -192,17 +200,27 @@ describe('An access token of a program', () => {
     expect(left).toEqual([{ session_id: lasting.token_id }]);
   });
 
-  test('outlives the sessions and the password of its owner', async () => {
+  test('outlives the sessions and a changed password of its owner, but not a reset one', async () => {
     const user = await app.register();
     const token = await create(user);
-    const body = { currentPassword: user.password, newPassword: 'staple of the north wind' };
-    await api.changePassword({ client: user.client, body, throwOnError: true });
-    await setPassword(app.context, user.email, user.password);
-    const { email, password } = user;
-    const login = await api.login({ client: app.client(), body: { email, password } });
-    const client = app.client(login.data?.access_token);
+    const { client, email, password } = user;
+    const body = { currentPassword: password, newPassword: 'staple of the north wind' };
+    await api.changePassword({ client, body, throwOnError: true });
     await api.logout({ client, query: { everywhere: true }, throwOnError: true });
     expect(await statusOf(token)).toBe(200);
+    await setPassword(app.context, email, password);
+    expect(await statusOf(token)).toBe(401);
+  });
+
+  test('reads invitation codes only with the scope moderate', async () => {
+    const { space_id, invitation_code } = await createSpace(ada, { visibility: 'private' });
+    const read = async (scopes: Scope[]) => {
+      const client = app.client((await create(ada, scopes)).access_token);
+      const { data } = await api.getSpace({ client, path: { space_id }, throwOnError: true });
+      return data.invitation_code;
+    };
+    expect(await read(['read', 'write', 'profile'])).toBeNull();
+    expect(await read(['read', 'moderate'])).toBe(invitation_code);
   });
 
   test('ends with a suspension and with the account', async () => {
@@ -213,33 +231,40 @@ describe('An access token of a program', () => {
     expect(await Promise.all(tokens.map(statusOf))).toEqual([401, 401]);
   });
 
-  test.each(['listMessages', 'listParticipations'] as const)(
-    'that is revoked ends a %s that waits in another process',
-    async (operation) => {
-      await using other = await startApp({}, { sharesDataOf: app });
-      const { space_id } = await createSpace(ada);
-      const token = await create(ada);
-      const client = other.client(token.access_token);
-      const read = async (query: { after?: string; wait?: number }) =>
-        operation === 'listMessages'
-          ? api.listMessages({ client, query: { ...query, space_id } })
-          : api.listParticipations({ client, query });
-      // Some lists begin to be followed at their first page.
-      const { data } = await read({});
-      const after = (data as { newer_cursor?: string }).newer_cursor as string;
-      const waiting = read({ after, wait: 25 });
-      await expect.poll(() => other.context.waits.count).toBe(1);
-      await api.revokeToken({
-        client: ada.client,
-        path: { token_id: token.token_id },
-        throwOnError: true,
-      });
-      const revokedAt = performance.now();
-      expect((await waiting).response?.status).toBe(401);
-      // Polls find it within a second. The rest is for busy machines.
-      expect(performance.now() - revokedAt).toBeLessThan(5_000);
-    },
-  );
+  const ends = {
+    'is revoked': ({ token_id }: CreatedToken) =>
+      api.revokeToken({ client: ada.client, path: { token_id }, throwOnError: true }),
+    expires: ({ token_id }: CreatedToken) =>
+      app.context.engine.db
+        .updateTable('sessions')
+        .set({ expires_at: new Date().toISOString() })
+        .where('session_id', '=', token_id)
+        .execute(),
+  };
+  test.each(
+    (['listMessages', 'listParticipations'] as const).flatMap((operation) =>
+      (['is revoked', 'expires'] as const).map((event) => ({ operation, event })),
+    ),
+  )('that $event ends a $operation that waits in another process', async (of) => {
+    await using other = await startApp({}, { sharesDataOf: app });
+    const { space_id } = await createSpace(ada);
+    const token = await create(ada);
+    const client = other.client(token.access_token);
+    const read = async (query: { after?: string; wait?: number }) =>
+      of.operation === 'listMessages'
+        ? api.listMessages({ client, query: { ...query, space_id } })
+        : api.listParticipations({ client, query });
+    // Some lists begin to be followed at their first page.
+    const { data } = await read({});
+    const after = (data as { newer_cursor?: string }).newer_cursor as string;
+    const waiting = read({ after, wait: 25 });
+    await expect.poll(() => other.context.waits.count).toBe(1);
+    await ends[of.event](token);
+    const endedAt = performance.now();
+    expect((await waiting).response?.status).toBe(401);
+    // Polls find it within a second. The rest is for busy machines.
+    expect(performance.now() - endedAt).toBeLessThan(5_000);
+  });
 
   test('needs the scope moderate, too, to delete messages of others', async () => {
     const space = await createSpace(ada);
