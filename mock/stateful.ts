@@ -76,6 +76,8 @@ async function serveData(dataDir: string, publicUrl: string): Promise<Instance> 
     },
     async [Symbol.asyncDispose]() {
       const finished = Promise.all([...pending].map((response) => once(response, 'close')));
+      // Followers of messages and lists get an empty page instead of delaying the reset.
+      await context.waits.endAll();
       await Promise.race([finished, sleep(MAX_PENDING_MS)]);
       await app.close();
       await context[Symbol.asyncDispose]();

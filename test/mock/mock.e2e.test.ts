@@ -459,6 +459,51 @@ describe('With --stateful, the mock server', () => {
     }
   });
 
+  /** Follows new spaces. The responses are those of requests that wait for a message. */
+  const followSpaces = async (headers: Record<string, string>, count: number) => {
+    const spaceIds: string[] = [];
+    const responses: Promise<Response>[] = [];
+    for (let i = 0; i < count; i += 1) {
+      const space = { title: `No. ${i}`, visibility: 'public', description: '', tags: [] };
+      const { space_id } = await create('/api/spaces', space, headers);
+      const list = `${url}/api/messages?space_id=${space_id}`;
+      const { newer_cursor } = await (await fetch(list, { headers })).json();
+      spaceIds.push(space_id);
+      responses.push(fetch(`${list}&wait=25&after=${newer_cursor}`, { headers }));
+    }
+    return { spaceIds, responses };
+  };
+  const create = async (path: string, body: object, headers: Record<string, string>) => {
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    expect(response.status).toBe(201);
+    return response.json();
+  };
+
+  test('lets 45 requests of one account wait, and responds to each with its message', async () => {
+    const headers = await signIn();
+    const { spaceIds, responses } = await followSpaces(headers, 45);
+    for (const space_id of spaceIds)
+      await create('/api/messages', { space_id, text: 'Hi' }, headers);
+    for (const [i, response] of (await Promise.all(responses)).entries()) {
+      expect(response.status).toBe(200);
+      expect((await response.json()).items).toMatchObject([{ space_id: spaceIds[i], text: 'Hi' }]);
+    }
+  });
+
+  test('ends waiting requests with an empty page on POST /__reset, instead of waiting for them', async () => {
+    const { responses } = await followSpaces(await signIn(), 1);
+    // Less than the time that a reset has for pending requests.
+    const later = statusOf('GET', '/api/tags', { prefer: 'delay-ms=4000' });
+    expect(await Promise.race([statusOf('POST', '/__reset'), later])).toBe(204);
+    for (const response of await Promise.all(responses)) {
+      expect(await response.json()).toMatchObject({ items: [], is_complete: true });
+    }
+  });
+
   test('discards a delayed request whose client has disconnected', async () => {
     const headers = await signIn();
     const aborted = fetch(`${url}/api/profile/account`, {
