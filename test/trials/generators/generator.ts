@@ -116,12 +116,14 @@ export interface Workspace {
   addToPath(folder: string): void;
 }
 
-export async function openWorkspace(generator: Generator): Promise<Workspace> {
-  const cache = join(cacheFolder, basename(generator.folder));
+export async function openWorkspace({
+  folder: source,
+}: Pick<Generator, 'folder'>): Promise<Workspace> {
+  const cache = join(cacheFolder, basename(source));
   const folder = join(cache, 'work');
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  await cp(generator.folder, folder, { recursive: true });
+  await cp(source, folder, { recursive: true });
   await cp(join(root, 'openapi.yaml'), join(folder, 'openapi.yaml'));
   let path = process.env.PATH;
   return {

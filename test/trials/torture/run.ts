@@ -35,6 +35,7 @@ const trials: Record<string, () => Promise<Trial>> = {
   'search-kills': async () => (await import('./search-copy.ts')).searchKills,
   'list-following': async () => (await import('./list-following.ts')).listFollowing,
   following: async () => (await import('./following.ts')).following,
+  programs: async () => (await import('./programs.ts')).programs,
   conversation: async () => (await import('./conversation.ts')).conversation,
   mail: async () => (await import('./mail.ts')).mail,
   workers: async () => (await import('./workers.ts')).workers,
