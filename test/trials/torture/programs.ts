@@ -27,9 +27,6 @@ const CONTROL_SPACES = 5;
 
 const LINES = 10;
 
-/** The bot and the terminal, whose requests the proxy counts. */
-const WAITING_PROGRAMS = 2;
-
 const MAX_CATCH_UP_MS = 120_000;
 
 export const programs: Trial = {
@@ -115,13 +112,12 @@ export const programs: Trial = {
       (await listMessages(creator, spaces)).filter(({ author }) => author.user_id === user.userId);
     const isBehind = async () => (await repliesOf(helper)).length < write.mentioning.size;
     while ((await isBehind()) && performance.now() < deadline) await sleep(300);
+    // The bot and the terminal wait, and the bot without keys.
+    const isIdle = () => proxy.waiting === 2 && control.waiting === 1;
     // The last start sends again what the bot has not noted as sent.
     await bot.kill();
     bot = startBot();
-    await whileRunning(
-      bot,
-      waitUntil(() => proxy.waiting === WAITING_PROGRAMS, deadline),
-    );
+    await whileRunning(bot, waitUntil(isIdle, deadline));
 
     const answered = (await repliesOf(helper)).map(({ reply_to }) => reply_to?.message_id);
     assert.deepEqual(answered.toSorted(), [...write.mentioning].toSorted(), bot.output());
