@@ -20,6 +20,10 @@ const maxPause = 30 * time.Second
 type repeatingTransport struct{}
 
 func (repeatingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	// Without a key, a lost response may be that of a request which has created something.
+	if request.Method == http.MethodPost && request.Header.Get("Idempotency-Key") == "" {
+		return send(request)
+	}
 	limit := 200 * time.Millisecond
 	for {
 		pause := rand.N(limit)
@@ -31,9 +35,6 @@ func (repeatingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 			}
 			seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
 			pause += time.Duration(seconds) * time.Second
-		} else if request.Method == http.MethodPost && request.Header.Get("Idempotency-Key") == "" {
-			// The service may have created something already.
-			return nil, err
 		}
 		select {
 		case <-request.Context().Done():

@@ -20,20 +20,20 @@ class RepeatingTransport(httpx.HTTPTransport):
     """Below the generated client, which raises `JSONDecodeError` for a 503 of a proxy, without its `Retry-After`."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
+        # Without a key, a lost response may be that of a request which has created something.
+        if request.method == "POST" and "Idempotency-Key" not in request.headers:
+            return super().handle_request(request)
         for attempt in count():
             pause = random.uniform(0, min(0.2 * 2 ** min(attempt, 10), 30))
             try:
                 response = super().handle_request(request)
                 response.read()
-            except httpx.TransportError:
-                # Without a key, the service may have created something already.
-                if request.method == "POST" and "Idempotency-Key" not in request.headers:
-                    raise
-            else:
                 if not is_temporary(response):
                     break
                 retry_after = response.headers.get("Retry-After", "")
                 pause += int(retry_after) if retry_after.isdigit() else 0
+            except httpx.TransportError:
+                pass
             time.sleep(pause)
         return response
 
