@@ -3,8 +3,11 @@ import { buffer } from 'node:stream/consumers';
 import { drawName } from '../../../support/drawing.ts';
 import { type HttpServer, startHttpServer } from '../../../support/http-server.ts';
 
-/** What happens to requests. `before` and `after` break the connection before and after the work of the server. */
-const shares = { none: 8, before: 1, after: 1, unavailable: 0.5 };
+/**
+ * What happens to requests. `before` and `after` break the connection before and after the work of the server.
+ * `unavailable` is rare, because a program then waits for a second.
+ */
+const shares = { none: 80, before: 10, after: 10, unavailable: 1 };
 
 const FORWARDED_HEADERS = ['authorization', 'content-type', 'idempotency-key'];
 
