@@ -7,6 +7,7 @@ import type { Database } from '../../../server/database/engine.ts';
 import { isLiveUser } from '../../../server/database/erased-rows.ts';
 import type { Location } from '../../../server/database/kind.ts';
 import { openDatabase } from '../../../server/database/open.ts';
+import { indexer } from '../../../server/search/document-rows.ts';
 import { assertConsistent, assertCounted } from '../../support/consistency.ts';
 import { assertIndexed, assertIntact } from '../../support/integrity.ts';
 import { readFacts } from './ledger.ts';
@@ -56,6 +57,7 @@ export async function assertRebuildMatches(location: Location): Promise<void> {
     await assertIndexed(location.dataDir);
     return;
   }
-  await using engine = await openDatabase(location, { purpose: 'command' });
+  // Not a command, which would have no copy of the search index.
+  await using engine = await openDatabase(location, { runsMaintenance: false, indexer });
   await assertConsistent(engine);
 }

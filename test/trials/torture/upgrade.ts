@@ -30,7 +30,7 @@ const VERSIONS = {
 };
 
 /** Lines of the log that begin parts of an upgrade. The service is killed once in each. */
-const PARTS = ['migrating the database', 'rebuilding the search index'];
+const PARTS = [/migrating the database/, /(rebuilding the|building the copy of the) search index/];
 
 /** Maximum time between the beginning of a part and the kill. */
 const MAX_PART_MS = { quick: 100, full: 2_000 };
@@ -113,7 +113,7 @@ function insertions(spaces: number, hasOldNames: boolean): string[] {
 }
 
 /** Starts the service, and kills it in a part of the upgrade. Returns false if the service has none, or was faster. */
-async function killIn(part: string, delayMs: number, settings: Record<string, string>) {
+async function killIn(part: RegExp, delayMs: number, settings: Record<string, string>) {
   const port = await freePort();
   await using service = startProgram('start', [], { ...settings, PORT: String(port) });
   const isReady = () =>
@@ -121,7 +121,7 @@ async function killIn(part: string, delayMs: number, settings: Record<string, st
       ({ ok }) => ok,
       () => false,
     );
-  while (!service.output().includes(part)) {
+  while (!part.test(service.output())) {
     assert(service.isRunning(), service.output());
     if (await isReady()) return false;
     await sleep(5);
