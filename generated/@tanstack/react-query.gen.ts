@@ -1525,9 +1525,12 @@ export const listMessagesQueryKey = (options: Options<ListMessagesData>) => crea
  *
  * With `q`, the list has only the messages that match a search, newest first. A message matches if its text has
  * every word of `q`. Words match like those of `searchSpaces`, and are never corrected: case and accents make no
- * difference, a word also matches longer ones that begin with it, and a word of a script written without spaces
- * matches any part of a text. Words in quotation marks match only one after the other: `"wet dough"`. Of more than
- * 12 words, only 12 count. Without any word, the list is empty.
+ * difference, a word also matches longer ones that begin with it (a word of one or two letters only at the end of
+ * `q`), and a word of a script written without spaces matches any part of a text.
+ *
+ * Words in quotation marks match only whole words, one after the other: `"wet dough"`. The quotation marks must be
+ * at the ends of `q` or next to a space. Otherwise, as in `("wet dough")`, they have no effect. Of more than 12
+ * words, the first 12 count, and those in quotation marks come first. Without any word, the list is empty.
  *
  * A search finds every message that has been sent or edited before it, and no deleted one. The server reads a
  * limited number of messages for a page. So a page can have fewer messages than `limit`, even none, although
@@ -1606,9 +1609,12 @@ export const listMessagesInfiniteQueryKey = (options: Options<ListMessagesData>)
  *
  * With `q`, the list has only the messages that match a search, newest first. A message matches if its text has
  * every word of `q`. Words match like those of `searchSpaces`, and are never corrected: case and accents make no
- * difference, a word also matches longer ones that begin with it, and a word of a script written without spaces
- * matches any part of a text. Words in quotation marks match only one after the other: `"wet dough"`. Of more than
- * 12 words, only 12 count. Without any word, the list is empty.
+ * difference, a word also matches longer ones that begin with it (a word of one or two letters only at the end of
+ * `q`), and a word of a script written without spaces matches any part of a text.
+ *
+ * Words in quotation marks match only whole words, one after the other: `"wet dough"`. The quotation marks must be
+ * at the ends of `q` or next to a space. Otherwise, as in `("wet dough")`, they have no effect. Of more than 12
+ * words, the first 12 count, and those in quotation marks come first. Without any word, the list is empty.
  *
  * A search finds every message that has been sent or edited before it, and no deleted one. The server reads a
  * limited number of messages for a page. So a page can have fewer messages than `limit`, even none, although

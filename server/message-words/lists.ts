@@ -1,12 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/engine.ts';
-import { columnOf, prepare, prepareForSet } from '../database/prepared.ts';
+import { columnOf, prepare, prepareForRows } from '../database/prepared.ts';
+import { pausing } from '../system/event-loop.ts';
 import type { QueryWord, Term } from '../text/words/query.ts';
 
 // Reads the index of the words of messages, whose entries are the times of messages. See `update.ts`.
-
-/** The list of a term with more entries is not read to its end. */
-const MAX_LIST_ENTRIES = 1_000;
 
 /** Of the terms of a word, only so many are looked up. The texts decide about the others. */
 const MAX_TERMS = 4;
@@ -14,58 +12,78 @@ const MAX_TERMS = 4;
 /** A union of more lists would cost more than reading messages. */
 const MAX_LISTS = 256;
 
+/** The texts of so many messages are read faster than further lists. */
+const FEW_TIMES = 64;
+
 /**
  * Returns the times of all messages that can have all of the words, the latest first.
- * @returns undefined if each word has too many
+ * @param maxEntries lists with more entries are not read to their ends
+ * @returns undefined if each word has more
  */
 export async function readAllTimes(
   db: Database,
   spacePk: number,
   words: readonly QueryWord[],
+  maxEntries: number,
 ): Promise<number[] | undefined> {
-  let common: Set<number> | undefined;
-  for (const word of words) {
-    const times = await readTimesOf(db, spacePk, word);
-    if (times) common = common ? inBoth(common, times) : times;
-    if (common?.size === 0) break;
-  }
-  return common && [...common].sort((a, b) => b - a);
+  const pause = pausing();
+  const read = async (term: Term) => {
+    await pause();
+    return readList(db, spacePk, term, maxEntries);
+  };
+  const times = await readCommon(longestFirst(words), ({ anyOf }) =>
+    readUnion(anyOf, (terms) => readCommon(terms.slice(0, MAX_TERMS), read)),
+  );
+  return times && [...times].sort((a, b) => b - a);
 }
 
-/** Returns the times of the messages that can have a word; undefined if there are too many. */
-async function readTimesOf(
-  db: Database,
-  spacePk: number,
-  { anyOf }: QueryWord,
-): Promise<Set<number> | undefined> {
-  const union = new Set<number>();
-  for (const terms of anyOf) {
-    let common: Set<number> | undefined;
-    for (const term of terms.slice(0, MAX_TERMS)) {
-      const times = await readList(db, spacePk, term);
-      if (times) common = common ? inBoth(common, times) : times;
-    }
-    if (!common) return undefined;
-    for (const time of common) union.add(time);
+type Times = ReadonlySet<number>;
+
+/** Returns the times that all lists have, and perhaps others if they are few; undefined if no list is known. */
+async function readCommon<Item>(
+  items: readonly Item[],
+  read: (item: Item) => Promise<Times | undefined>,
+): Promise<Times | undefined> {
+  let common: Times | undefined;
+  for (const item of items) {
+    const times = await read(item);
+    if (times) common = common ? common.intersection(times) : times;
+    if (common && common.size <= FEW_TIMES) break;
+  }
+  return common;
+}
+
+/** Returns the times that one of the lists has; undefined if one of them is not known. */
+async function readUnion<Item>(
+  items: readonly Item[],
+  read: (item: Item) => Promise<Times | undefined>,
+): Promise<Times | undefined> {
+  let union: Times = new Set();
+  for (const item of items) {
+    const times = await read(item);
+    if (!times) return undefined;
+    union = union.union(times);
   }
   return union;
 }
 
-function inBoth(times: ReadonlySet<number>, others: ReadonlySet<number>): Set<number> {
-  return new Set([...times].filter((time) => others.has(time)));
+/** The longest word is usually the rarest. */
+function longestFirst(words: readonly QueryWord[]): QueryWord[] {
+  return words.toSorted((a, b) => b.word.length - a.word.length);
 }
 
-/** Returns the times in the lists of a term; undefined if there are too many. */
+/** Returns the times in the lists of a term; undefined if there are more than `maxEntries`. */
 async function readList(
   db: Database,
   spacePk: number,
   { text, isPrefix }: Term,
-): Promise<Set<number> | undefined> {
-  const limit = MAX_LIST_ENTRIES + 1;
+  maxEntries: number,
+): Promise<Times | undefined> {
+  const limit = maxEntries + 1;
   const rows = isPrefix
     ? await selectRange(db, { spacePk, ...rangeOf(text), limit })
     : await selectLists(db, [{ spacePk, word: text, before: LAST_TIME, limit }]);
-  return rows.length > MAX_LIST_ENTRIES ? undefined : new Set(columnOf(rows, 'sent_ms'));
+  return rows.length > maxEntries ? undefined : new Set(columnOf(rows, 'sent_ms'));
 }
 
 /** The lists whose union has all messages that can have a word. */
@@ -74,21 +92,25 @@ export interface WordLists {
 }
 
 /**
- * Returns the lists whose union has all messages that can have the longest of the words, which is usually the rarest.
- * @returns undefined if there are too many
+ * Returns the lists whose union has all messages that can have one of the words.
+ * @returns undefined if there are too many for each word
  */
 export async function findLists(
   db: Database,
   spacePk: number,
   words: readonly QueryWord[],
 ): Promise<WordLists | undefined> {
-  const [longest] = words.toSorted((a, b) => b.word.length - a.word.length);
-  const found = new Set<string>();
-  for (const terms of longest?.anyOf ?? []) {
-    const [term] = terms.toSorted((a, b) => b.text.length - a.text.length) as [Term];
-    for (const word of await expand(db, spacePk, term)) found.add(word);
+  const pause = pausing();
+  for (const { anyOf } of longestFirst(words)) {
+    const found = new Set<string>();
+    for (const terms of anyOf) {
+      await pause();
+      const [longest] = terms.toSorted((a, b) => b.text.length - a.text.length) as [Term];
+      for (const word of await expand(db, spacePk, longest)) found.add(word);
+    }
+    if (found.size <= MAX_LISTS) return { words: [...found] };
   }
-  return found.size > MAX_LISTS ? undefined : { words: [...found] };
+  return undefined;
 }
 
 /** Returns the indexed words of a term. */
@@ -119,10 +141,10 @@ export async function readTimesBefore(
     db,
     words.map((word) => ({ spacePk, word, before, limit })),
   );
-  // The lists that continue are known up to their last entry, so only the times from there on are complete.
+  // The lists that continue are known up to their earliest entry, so only the times from there on are complete.
   const lists = Map.groupBy(rows, ({ word }) => word).values();
-  const lastEntries = Array.from(lists, (list) => (list.length < limit ? undefined : list.at(-1)));
-  const ends = lastEntries.flatMap((entry) => entry?.sent_ms ?? []);
+  const continuing = [...lists].filter((list) => list.length === limit);
+  const ends = continuing.map((list) => Math.min(...columnOf(list, 'sent_ms')));
   const next = ends.length > 0 ? Math.max(...ends) : null;
   const times = new Set(columnOf(rows, 'sent_ms').filter((time) => time >= (next ?? -Infinity)));
   return { times: [...times].sort((a, b) => b - a), next };
@@ -163,7 +185,7 @@ const selectWords = prepare(RANGE, (_, { spacePk, from, to, limit }) => {
     SELECT word FROM found WHERE word IS NOT NULL LIMIT ${limit}`;
 });
 
-const selectLists = prepareForSet(
+const selectLists = prepareForRows(
   { spacePk: 'bigint', word: 'text', before: 'bigint', limit: 'bigint' },
   (_, lists) => {
     const selects = lists.map(

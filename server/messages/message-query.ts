@@ -1,5 +1,5 @@
-import { matches, type QueryWord, queryWords, SplitText } from '../text/words/query.ts';
-import { isUnspacedToken, titleKey, tokenize } from '../text/words/tokenize.ts';
+import { matches, partsOf, type QueryWord, queryWords, SplitText } from '../text/words/query.ts';
+import { isUnspacedToken, tokenize } from '../text/words/tokenize.ts';
 
 /** A search for messages. */
 export interface MessageQuery {
@@ -23,27 +23,32 @@ export function parseMessageQuery(text: string): MessageQuery {
   const phrases = quoted.filter((phrase) => tokenize(phrase).length > 0);
   const others = text.replaceAll(PHRASE, ' ');
   const words = [
-    ...phrases.flatMap((phrase) => queryWords(phrase, { hasMoreWords: true })),
+    ...phrases.flatMap((phrase) => queryWords(phrase, { isPhrase: true })),
     // A phrase at the end shows that the word before it is complete.
     ...queryWords(others, { hasMoreWords: /\s$/.test(others) && phrases.length > 0 }),
   ].slice(0, MAX_WORDS);
-  const keys = phrases.map(phraseKey);
+  const patterns = phrases.map(phrasePattern);
   return {
     words,
     matches(message) {
       const split = new SplitText(message);
-      return matches(words, split) && keys.every((key) => ` ${split.joined} `.includes(key));
+      return matches(words, split) && patterns.every((pattern) => pattern.test(split.divided));
     },
   };
 }
 
 /**
- * Returns what the words of a text, each between spaces, contain if the text has the phrase. At its ends, the phrase can be
- * a part of a run of a script written without spaces.
+ * Returns a pattern for `SplitText.divided`. As in a search for words, the parts of a word can be joined or separate, in
+ * the phrase and in the text. At its ends, the phrase can be a part of a run of a script written without spaces.
  */
-function phraseKey(phrase: string): string {
+function phrasePattern(phrase: string): RegExp {
   const tokens = tokenize(phrase);
-  const start = isUnspacedToken(tokens.at(0) ?? '') ? '' : ' ';
-  const end = isUnspacedToken(tokens.at(-1) ?? '') ? '' : ' ';
-  return start + titleKey(phrase) + end;
+  const words = tokens.map((token) =>
+    partsOf(token)
+      .map((part) => Array.from(part, RegExp.escape).join('_?'))
+      .join('[ _]?'),
+  );
+  const start = isUnspacedToken(tokens.at(0) ?? '') ? '' : '(?<![^ _])';
+  const end = isUnspacedToken(tokens.at(-1) ?? '') ? '' : '(?![^ _])';
+  return new RegExp(start + words.join('[ _]') + end, 'v');
 }

@@ -37,12 +37,14 @@ interface QueryOptions {
   limit?: number;
   /** Whether more words follow, so that the last one is complete. */
   hasMoreWords?: boolean;
+  /** Whether the query is a phrase, so that no word matches longer ones. */
+  isPhrase?: boolean;
 }
 
 /** Returns the first distinct words of a query. A text matches if it has all of them. */
 export function queryWords(
   query: string,
-  { limit = MAX_QUERY_WORDS, hasMoreWords = false }: QueryOptions = {},
+  { limit = MAX_QUERY_WORDS, hasMoreWords = false, isPhrase = false }: QueryOptions = {},
 ): QueryWord[] {
   const words = new Map<string, QueryWord>();
   for (const token of tokenize(query)) {
@@ -52,7 +54,17 @@ export function queryWords(
   }
   const found = [...words.values()];
   const isComplete = (i: number) => hasMoreWords || i < found.length - 1;
-  return found.map((word, i) => (isComplete(i) && isShort(word) ? wholeWord(word) : word));
+  const isWhole = (word: QueryWord, i: number) =>
+    isPhrase
+      ? !word.isUnspaced && partsOf(word.typed).length === 1
+      : isComplete(i) && isShort(word);
+  return found.map((word, i) => (isWhole(word, i) ? wholeWord(word) : word));
+}
+
+/** Returns the parts of a token without their dots before letters. An Arabic article is a part, too. */
+export function partsOf(token: string): string[] {
+  const parts = splitToken(token.replace(LEADING_ARTICLE, '$&-'));
+  return parts.filter((part) => part !== '').map(withoutDot);
 }
 
 const HANGUL = /\p{sc=Hang}/v;
@@ -120,9 +132,9 @@ export class SplitText {
     return this.#indexed;
   }
 
-  /** The words in order, separated by spaces, as `titleKey` returns them. */
-  get joined(): string {
-    return this.#tokenized.map(joinedToken).join(' ');
+  /** The words in order, separated by spaces, with underscores between their parts: `l'eau du wi-fi` as `l_eau du wi_fi`. */
+  get divided(): string {
+    return this.#tokenized.map((token) => partsOf(token).join('_')).join(' ');
   }
 
   /** The runs of scripts written without spaces. */
