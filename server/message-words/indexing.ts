@@ -3,13 +3,13 @@ import { sql } from 'kysely';
 import type { Database, Engine } from '../database/engine.ts';
 import { isLiveSpace } from '../database/erased-rows.ts';
 import { transact } from '../database/transaction.ts';
-import { addWords, firstBatch } from './update.ts';
+import { addWords, FIRST_INDEXED_TIME, firstBatch } from './update.ts';
 
 /** Number of sent messages after which `indexMessages` looks for spaces to index. */
 const MESSAGES_PER_STEP = 500;
 
 export const INDEXING_LIMITS = {
-  /** A space is indexed when this many of its messages are not. A search reads their texts in a few milliseconds. */
+  /** A space is indexed when this many of its messages are not. A search reads their texts, usually in a few milliseconds. */
   minMessages: 256,
   /** Number of messages that a transaction indexes, at most. */
   maxTransactionMessages: 250,
@@ -57,13 +57,18 @@ export async function indexMessages(
   }
 }
 
-/** Returns the number of messages that `indexMessages` has not examined yet, approximately. */
+/** Returns the number of messages that `indexMessages` has not examined yet, at most. Exact if they are few. */
 export async function countUnexamined(db: Database): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    SELECT coalesce((SELECT max(pk) FROM messages), 0) - examined_pk AS count FROM message_index`.execute(
-    db,
-  );
-  return Math.max(0, rows[0]?.count ?? 0);
+  // An import on PostgreSQL uses up keys for messages that exist already, so keys alone would not do.
+  const { rows } = await sql<{ count: number; keys: number }>`
+    SELECT (
+      SELECT count(*) FROM (
+        SELECT 1 FROM messages WHERE pk > examined_pk LIMIT ${sql.lit(MESSAGES_PER_STEP)}
+      ) AS next
+    ) AS count, coalesce((SELECT max(pk) FROM messages), 0) - examined_pk AS keys
+    FROM message_index`.execute(db);
+  const { count, keys } = rows[0] ?? { count: 0, keys: 0 };
+  return count < MESSAGES_PER_STEP ? count : keys;
 }
 
 interface Step {
@@ -95,7 +100,7 @@ async function findLongSpaces(
     WHERE ${isLiveSpace('recent.space_pk')} AND EXISTS (
       SELECT 1 FROM messages WHERE messages.space_pk = recent.space_pk
         AND (messages.created_at, messages.message_id)
-          > (coalesce(indexed.created_at, ''), coalesce(indexed.message_id, ''))
+          > (coalesce(indexed.created_at, ${FIRST_INDEXED_TIME}), coalesce(indexed.message_id, ''))
       ORDER BY messages.created_at, messages.message_id LIMIT 1 OFFSET ${sql.lit(minMessages - 1)}
     )`.execute(db);
   return rows.map(({ space_pk }) => space_pk);
@@ -113,7 +118,8 @@ async function indexBatch(
   limit: number,
 ): Promise<boolean> {
   const { rows: spaces } = await sql<{ created_at: string; message_id: string }>`
-    SELECT coalesce(indexed.created_at, '') AS created_at, coalesce(indexed.message_id, '') AS message_id
+    SELECT coalesce(indexed.created_at, ${FIRST_INDEXED_TIME}) AS created_at,
+      coalesce(indexed.message_id, '') AS message_id
     FROM spaces LEFT JOIN indexed_messages AS indexed ON indexed.space_pk = spaces.pk
     WHERE spaces.pk = ${spacePk} AND ${isLiveSpace('spaces.pk')}`.execute(trx);
   const [end] = spaces;

@@ -11,6 +11,12 @@ import { indexWords } from '../text/words/tokenize.ts';
 // messages that they find, so a row too many would cost time, but a missing one would hide a message. Every transaction
 // that changes messages calls `updateWords`.
 
+/**
+ * The index has no earlier times. Older versions imported years with a sign, such as `+010000`, and signs are before
+ * digits in the order of messages.
+ */
+export const FIRST_INDEXED_TIME = '0';
+
 /** A text in a message, or one that it had before a change. Empty for an added message. */
 export interface MessageText {
   space_pk: number;
@@ -25,7 +31,8 @@ export interface MessageText {
 export async function updateWords(trx: Database, former: readonly MessageText[]): Promise<void> {
   const ends = await readIndexEnds(trx, former);
   const indexed = former.filter(
-    ({ space_pk, created_at }) => created_at <= (ends.get(space_pk) ?? ''),
+    ({ space_pk, created_at }) =>
+      created_at >= FIRST_INDEXED_TIME && created_at <= (ends.get(space_pk) ?? ''),
   );
   if (indexed.length === 0) return;
   // Imported messages can have equal times, and then share rows.

@@ -5,6 +5,7 @@ import type { Database } from '../database/engine.ts';
 import { lastEventTime } from '../database/last-event.ts';
 import { columnOf, prepare, prepareForSet } from '../database/prepared.ts';
 import { findLists, readAllTimes, readTimesBefore } from '../message-words/lists.ts';
+import { FIRST_INDEXED_TIME } from '../message-words/update.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
 import { isVisibleTo } from '../spaces/rights.ts';
@@ -20,6 +21,12 @@ const MAX_READ_LENGTH = 100_000;
 /** The part of it for the latest messages. */
 const MAX_LATEST_LENGTH = 20_000;
 
+/** A word with so few entries in the index is rare: all of them are read. */
+const FEW_ENTRIES = 1_000;
+
+/** Reading so many entries takes about as long as the texts of a page, but the texts of these messages may be all. */
+const MANY_ENTRIES = 10_000;
+
 /** What reading a message costs beside its text. */
 const MESSAGE_COST = 100;
 
@@ -34,6 +41,7 @@ type ListPosition = readonly [createdAt: string, messageId: string];
 /** After all messages, whose times begin with a digit. */
 const END: ListPosition = ['~', ''];
 const BEGINNING: ListPosition = ['', ''];
+const FIRST_INDEXED: ListPosition = [FIRST_INDEXED_TIME, ''];
 
 /**
  * Returns a page of the messages of a space that match a search, newest first. The space must be public, or the caller a
@@ -52,7 +60,9 @@ export async function searchMessages(
   const newer = await readNewer(db, spacePk, position as ListPosition | undefined);
   const query = parseMessageQuery(text);
   const start = (position ?? END) as ListPosition;
-  const { pks, next } = await findMatches({ db, spacePk, query }, start, limit);
+  const { pks, next } = await searchIndexed(db, spacePk, (lastIndexed) =>
+    findMatches({ db, spacePk, query, lastIndexed }, start, limit),
+  );
   const rows = await selectMessages(db, caller)
     .where('messages.pk', 'in', pks.length > 0 ? pks : [0])
     .where(isVisibleTo(caller, spacePk))
@@ -84,6 +94,27 @@ interface Search {
   db: Database;
   spacePk: number;
   query: MessageQuery;
+  /** The last indexed message; undefined if the space has no index. */
+  lastIndexed: ListPosition | undefined;
+}
+
+/** Runs a search, again if a repair has emptied the index meanwhile. */
+async function searchIndexed<T>(
+  db: Database,
+  spacePk: number,
+  search: (lastIndexed: ListPosition | undefined) => Promise<T>,
+): Promise<T> {
+  for (let lastIndexed = await readLastIndexed(db, spacePk); ; ) {
+    const result = await search(lastIndexed);
+    const last = await readLastIndexed(db, spacePk);
+    if (!lastIndexed || (last && !isBefore(last, lastIndexed))) return result;
+    lastIndexed = last;
+  }
+}
+
+async function readLastIndexed(db: Database, spacePk: number): Promise<ListPosition | undefined> {
+  const [last] = await selectLastIndexed(db, { spacePk });
+  return last && positionOf(last);
 }
 
 interface TextRow {
@@ -124,39 +155,55 @@ function costOf({ text }: TextRow): number {
   return MESSAGE_COST + text.length;
 }
 
-function positionOf({ created_at, message_id }: TextRow): ListPosition {
+function positionOf({
+  created_at,
+  message_id,
+}: Pick<TextRow, 'created_at' | 'message_id'>): ListPosition {
   return [created_at, message_id];
 }
 
 /** Yields the messages before a position that can match, newest first. */
 async function* readCandidates(search: Search, position: ListPosition): AsyncGenerator<TextRow> {
-  const { db, spacePk, query } = search;
-  const [lastIndexed] = await selectLastIndexed(db, { spacePk });
+  const { lastIndexed } = search;
   if (!lastIndexed) return yield* readTexts(search, BEGINNING, position);
   // Also those that are indexed meanwhile.
-  yield* readTexts(search, [lastIndexed.created_at, lastIndexed.message_id], position);
+  yield* readTexts(search, lastIndexed, position);
+  const [time, id] = lastIndexed;
   // A space is less than the characters of ids.
-  const afterIndexed: ListPosition = [lastIndexed.created_at, `${lastIndexed.message_id} `];
-  const start = isBefore(position, afterIndexed) ? position : afterIndexed;
-  const times = await readAllTimes(db, spacePk, query.words);
-  if (times) return yield* readTextsAt(search, times, start);
+  yield* readIndexed(search, earlier(position, [time, `${id} `]));
+  yield* readTexts(search, BEGINNING, earlier(position, FIRST_INDEXED));
+}
+
+/** Yields the indexed messages before a position that can match, newest first. */
+async function* readIndexed(search: Search, position: ListPosition): AsyncGenerator<TextRow> {
+  const { db, spacePk, query } = search;
+  const times = await readAllTimes(db, spacePk, query.words, FEW_ENTRIES);
+  if (times) return yield* readTextsAt(search, times, position);
   // The words are frequent, so the latest messages can suffice, which costs less than many lists.
-  let from = start;
+  let from = position;
   let readLength = 0;
-  for await (const row of readTexts(search, BEGINNING, start)) {
+  for await (const row of readTexts(search, FIRST_INDEXED, position)) {
     yield row;
     from = positionOf(row);
     readLength += costOf(row);
     if (readLength > MAX_LATEST_LENGTH) break;
   }
+  if (readLength <= MAX_LATEST_LENGTH) return;
   const lists = await findLists(db, spacePk, query.words);
-  // So many words begin like this one that a few messages have one of them.
-  if (!lists) return yield* readTexts(search, BEGINNING, from);
+  if (!lists) {
+    // Very many words begin like each one of the query, so few messages are without, unless each of them is rare.
+    const times = await readAllTimes(db, spacePk, query.words, MANY_ENTRIES);
+    return yield* times ? readTextsAt(search, times, from) : readTexts(search, FIRST_INDEXED, from);
+  }
   for (let before: number | null = Date.parse(from[0]) + 1; before !== null; ) {
     const { times, next } = await readTimesBefore(db, spacePk, lists, before);
     yield* readTextsAt(search, times, from);
     before = next;
   }
+}
+
+function earlier(position: ListPosition, other: ListPosition): ListPosition {
+  return isBefore(position, other) ? position : other;
 }
 
 function isBefore([time, id]: ListPosition, [otherTime, otherId]: ListPosition): boolean {
@@ -181,9 +228,9 @@ async function* readTextsAt(
   position: ListPosition,
 ): AsyncGenerator<TextRow> {
   const latest = Date.parse(position[0]);
-  const earlier = times.filter((time) => time <= latest);
-  for (let i = 0; i < earlier.length; i += TIMES_PER_BATCH) {
-    const batch = earlier.slice(i, i + TIMES_PER_BATCH);
+  const remaining = times.filter((time) => time <= latest);
+  for (let i = 0; i < remaining.length; i += TIMES_PER_BATCH) {
+    const batch = remaining.slice(i, i + TIMES_PER_BATCH);
     yield* readBatches(position, ([beforeTime, beforeId]) =>
       selectTextsAt(
         db,

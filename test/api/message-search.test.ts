@@ -3,8 +3,11 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { importRecords } from '../../server/import-export/import.ts';
-import { indexMessages } from '../../server/message-words/indexing.ts';
+import { countUnexamined, indexMessages } from '../../server/message-words/indexing.ts';
+import { searchMessages } from '../../server/messages/search.ts';
+import type { Position } from '../../server/pagination.ts';
 import { matches, queryWords, SplitText } from '../../server/text/words/query.ts';
+import { withCallbackAfterQuery } from '../support/after-query.ts';
 import type { TestUser } from '../support/client.ts';
 import { assertWordsIndexed, finishErasure } from '../support/consistency.ts';
 import { getError } from '../support/errors.ts';
@@ -125,6 +128,29 @@ describe.each(['read as texts', 'indexed'])('A search in messages that are %s', 
     expect(await find('"東京"')).toEqual(['明日は東京都へ']);
   });
 
+  test.each([
+    ['L’école primaire', '"école primaire"'],
+    ['Wi-Fi works', '"wi fi"'],
+    ['wi fi works', '"wi-fi works"'],
+    ['State-of-the-art works', '"the art works"'],
+    ['We use node.js and Wi-Fi', '"nodejs and wi fi"'],
+    ['About 3.14-ish', '"3.14"'],
+    ['الكتاب جديد', '"كتاب جديد"'],
+  ])('finds "%s" with the phrase %s', async (text, q) => {
+    await prepare(text, 'Something else');
+    expect(await find(q)).toEqual([text]);
+  });
+
+  test.each([
+    ['A therapist', '"the rapist"'],
+    ['Connect an airport', '"con air"'],
+    ['Rock and roll', '"rock roll"'],
+    ['About 3.14', '"3 14"'],
+  ])('does not find "%s" with the phrase %s', async (text, q) => {
+    await prepare(text);
+    expect(await find(q)).toEqual([]);
+  });
+
   test('indexes and deletes long messages in several transactions', async () => {
     const words = Array.from({ length: 12 }, (_, i) => `${i}word`);
     for (const word of words) await sendMessage(ben, space, `${word} ${'茶'.repeat(1_800)}`);
@@ -191,11 +217,43 @@ describe('listMessages with q', () => {
 });
 
 describe('The index of messages', () => {
-  const word = fc.constantFrom(
-    ...['tea', 'Teatime', 'team', 'a', 'node.js', 'C++', 'l’eau', 'ЁЛКА', 'élan', 'wi-fi', 'fi'],
-    ...['東京都', '京都東京', '京', 'ภาษาไทย', '한국어', 'हिन्दी', '🫖', '3.14', '"quoted"', '!'],
+  /** The parts of each word of the random texts, by hand, so that tests of phrases do not depend on the code under test. */
+  const PARTS: Record<string, readonly string[]> = {
+    ...{ tea: ['tea'], Teatime: ['teatime'], team: ['team'], a: ['a'], 'node.js': ['node', 'js'] },
+    ...{ 'C++': ['c++'], 'l’eau': ['l', 'eau'], ЁЛКА: ['елка'], élan: ['elan'], fi: ['fi'] },
+    ...{
+      'wi-fi': ['wi', 'fi'],
+      한국어: ['한국어'],
+      हिन्दी: ['हिन्दी'],
+      '3.14': ['3.14'],
+      empty: ['empty'],
+    },
+    ...{
+      '"quoted"': ['quoted'],
+      '🫖': ['🫖'],
+      '!': [],
+      東京都: ['東京都'],
+      京都東京: ['京都東京'],
+    },
+    ...{ 京: ['京'], ภาษาไทย: ['ภาษาไทย'] },
+  };
+  const partsOf = (text: string) => text.split(' ').flatMap((each) => PARTS[each] as string[]);
+  const hasPhrase = (text: string, phrase: readonly string[]) =>
+    ` ${partsOf(text).join(' ')} `.includes(` ${phrase.join(' ')} `);
+  /** A phrase that one of the texts has, and its parts in the other order. */
+  const drawPhrases = (texts: readonly string[], start: number) => {
+    const parts = partsOf(texts[start % texts.length] ?? 'empty');
+    const phrase = parts.slice(start % 3, (start % 3) + 2 + (start % 2));
+    // A phrase can begin or end within a run of these scripts.
+    const isUnspaced = /[\p{sc=Hani}\p{sc=Thai}]/v.test(phrase.join(''));
+    return phrase.length === 0 || isUnspaced ? [] : [phrase, phrase.toReversed()];
+  };
+  const word = fc.constantFrom(...Object.keys(PARTS).filter((each) => each !== 'empty'));
+  const words = fc.oneof(
+    { weight: 9, arbitrary: fc.array(word, { maxLength: 6 }) },
+    { weight: 1, arbitrary: fc.array(word, { minLength: 100, maxLength: 150 }) },
   );
-  const text = fc.array(word, { maxLength: 6 }).map((words) => words.join(' ') || 'empty');
+  const text = words.map((each) => each.join(' ') || 'empty');
   const choice = fc.nat();
   const operation = fc.oneof(
     { weight: 6, arbitrary: fc.record({ kind: fc.constant('send' as const), text }) },
@@ -222,6 +280,7 @@ describe('The index of messages', () => {
   ];
 
   test('finds what a scan of all texts finds, after random operations', async () => {
+    let foundPhrases = 0;
     for (const [i, each] of fc.sample(operation, { seed: 5, numRuns: 80 }).entries()) {
       if (each.kind === 'send') await sendMessage(ben, space, each.text);
       else if (each.kind === 'index') await indexAll();
@@ -244,7 +303,19 @@ describe('The index of messages', () => {
         );
         expect((await findAll(q, 7)).flat(), q).toEqual(expected);
       }
+      const texts = messages.map((message) => message.text);
+      const phrases = Array.from({ length: 8 }, (_, k) => drawPhrases(texts, i + 7 * k)).flat();
+      for (const [k, phrase] of phrases.entries()) {
+        const others = ['', ' "?!"', ' te'][k % 3] as string;
+        const expected = messages.filter(
+          (each) => hasPhrase(each.text, phrase) && (others !== ' te' || /tea/i.test(each.text)),
+        );
+        const q = `"${phrase.join(' ')}"${others}`;
+        expect((await findAll(q, 7)).flat(), q).toEqual(expected);
+        foundPhrases += expected.length;
+      }
     }
+    expect(foundPhrases).toBeGreaterThan(100);
     expect(await numberOfWords()).toBeGreaterThan(100);
   });
 
@@ -256,6 +327,8 @@ describe('The index of messages', () => {
         ...(i % 2 ? [`odd variety${(i * i) % 23}`] : ['even']),
         ...(i % 3 ? [] : ['third']),
         ...(i % 1_000 === 7 ? ['rare'] : []),
+        `za${i % 97} zb${i % 89} zc${i % 83} zd${i % 79}`,
+        ...(i < 1_100 ? [`inc${10_000 + i}`] : []),
       ].join(' '),
     );
     await importMessages(texts, '2020-01-01T00:00:00.000Z', 1_000);
@@ -273,11 +346,91 @@ describe('The index of messages', () => {
       ['rare even', () => false],
       ['w69', (text) => text.startsWith('w69')],
       ['rar w', (text) => text.includes('rare')],
+      ['z', () => true],
+      ['odd z', (text) => text.includes('odd')],
+      ['inc z', (text) => text.includes('inc')],
+      ['"common odd"', (text) => text.includes('odd')],
+      ['"za7 zb7"', (text) => text.includes('za7 zb7 ')],
     ];
     for (const [q, isExpected] of cases) {
       const found = (await findAll(q, 100)).flat().map((message) => message.text);
       expect(found, q).toEqual(newestFirst.filter(isExpected));
     }
+    // Not one page for each part of the space without a match.
+    expect((await findAll('inc1', 100)).map((page) => page.length)).toEqual(Array(11).fill(100));
+  });
+
+  test('has no times with a sign, of years that older versions imported', async () => {
+    await sendMessage(ben, space, 'Present tea');
+    await importMessages(['Zero tea'], '0000-01-01T00:00:00.000Z', 0);
+    const { db } = app.context.engine;
+    for (const [i, created_at] of [
+      '+010000-01-01T00:00:00.000Z',
+      '-000001-01-01T00:00:00.000Z',
+    ].entries()) {
+      const sent = await sendMessage(ben, space, `Tea with sign ${i}`);
+      await db
+        .updateTable('messages')
+        .set({ created_at })
+        .where('message_id', '=', sent.message_id)
+        .execute();
+    }
+    const expected = ['Present tea', 'Zero tea', 'Tea with sign 1', 'Tea with sign 0'];
+    // Not over HTTP, because these times do not match the contract.
+    const findPages = async (limit: number) => {
+      const texts: string[] = [];
+      let position: Position | null | undefined;
+      do {
+        const request = { limit, ...(position && { position }) };
+        const page = await searchMessages(app.context, null, space.space_id, 'tea', request);
+        texts.push(...page.items.map(({ text }) => text));
+        position = page.next;
+      } while (position);
+      return texts;
+    };
+    expect(await findPages(1)).toEqual(expected);
+    await indexAll();
+    expect(await findPages(1)).toEqual(expected);
+    expect(await findPages(100)).toEqual(expected);
+    await assertWordsIndexed(db);
+    await api.deleteSpace({ client: ann.client, path: space, throwOnError: true });
+    await finishErasure(app.context.engine);
+  });
+
+  test('is searched again without the index if a repair empties it meanwhile', async () => {
+    for (const text of ['tea', 'Other', 'tea']) await sendMessage(ben, space, text);
+    await indexAll();
+    const { engine } = app.context;
+    let queries = 0;
+    const db = withCallbackAfterQuery(engine.db, async () => {
+      queries += 1;
+      // After the query that reads the end of the index.
+      if (queries !== 4) return;
+      for (const table of ['indexed_messages', 'message_words'] as const)
+        await engine.db.deleteFrom(table).execute();
+    });
+    const context = { ...app.context, engine: { ...engine, db } };
+    const { items } = await searchMessages(context, null, space.space_id, 'tea', { limit: 10 });
+    expect(items.map(({ text }) => text)).toEqual(['tea', 'tea']);
+    await engine.db.updateTable('message_index').set({ examined_pk: 0 }).execute();
+  });
+
+  test('counts the messages to examine, and not keys without a message', async () => {
+    await indexAll();
+    const { db } = app.context.engine;
+    expect(await countUnexamined(db)).toBe(0);
+    const { message_id } = await sendMessage(ben, space, 'Last');
+    const moveBy = (keys: number) =>
+      db
+        .updateTable('messages')
+        .set(({ eb }) => ({ pk: eb('pk', '+', keys) }))
+        .where('message_id', '=', message_id)
+        .execute();
+    await moveBy(1_000);
+    expect(await countUnexamined(db)).toBe(1);
+    // On PostgreSQL, later messages would get lower keys.
+    await moveBy(-1_000);
+    await indexAll();
   });
 
   test('reads a limited number of messages for a page, and continues with the next one', async () => {

@@ -4,6 +4,7 @@ import type { Database, Engine, IndexEngine } from '../../server/database/engine
 import { isLiveSpace } from '../../server/database/erased-rows.ts';
 import { transact } from '../../server/database/transaction.ts';
 import type { WordScope } from '../../server/database/word-index.ts';
+import { FIRST_INDEXED_TIME } from '../../server/message-words/update.ts';
 import { indexer } from '../../server/search/document-rows.ts';
 import { indexWords } from '../../server/text/words/tokenize.ts';
 import { findKeys } from './find-keys.ts';
@@ -82,6 +83,7 @@ export async function assertWordsIndexed(db: Database): Promise<void> {
     .innerJoin('indexed_messages as last', 'last.space_pk', 'messages.space_pk')
     .select(['messages.space_pk', 'messages.created_at', 'messages.message_id', 'text'])
     .select(['last.created_at as lastTime', 'last.message_id as lastId'])
+    .where('messages.created_at', '>=', FIRST_INDEXED_TIME)
     .whereRef('messages.created_at', '<=', 'last.created_at')
     .execute();
   const keysOf = (rows: typeof messages) =>
