@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { mailboxSettings } from '../../server/mail/mailbox.ts';
+import { indexMessages } from '../../server/message-words/indexing.ts';
 import { usernameSkeleton } from '../../server/text/username-keys.ts';
 import { startApp, type TestApp } from '../support/app.ts';
 import { uploadAvatar } from '../support/avatar.ts';
@@ -44,6 +45,9 @@ const CANARIES = {
   reportOfOther: 'Wvzqjxhinto',
 };
 
+/** The message of the account in the index. */
+const FOLDED_MESSAGE = 'wjzqxvampli';
+
 // PostgreSQL makes no such guarantee. See SECURITY.md.
 describe.skipIf(isPostgresql)('The deletion of an account', () => {
   test('leaves no part of its texts in any file', async () => {
@@ -54,6 +58,7 @@ describe.skipIf(isPostgresql)('The deletion of an account', () => {
     const foreign = await createSpace(other);
     const dictionaryBefore = await waitForTrie(app);
     const { gone, ids } = await writeTexts(app, other, foreign);
+    expect(await indexedWords(app)).toEqual(expect.arrayContaining([FOLDED_MESSAGE]));
 
     const texts = [...Object.values(CANARIES), ...ids];
     const missing = async () => {
@@ -109,6 +114,7 @@ describe.skipIf(isPostgresql)('The deletion or edit of a message', () => {
     for (const [i, text] of texts.entries()) {
       messages.push(await sendMessage(i % 2 ? ann : ben, i % 7 === 0 ? deleted : kept, text));
     }
+    expect(await indexedWords(app)).toEqual(expect.arrayContaining(marks));
     for (const [i, message] of messages.entries()) {
       const options = {
         client: i % 2 ? ann.client : ben.client,
@@ -131,6 +137,13 @@ describe.skipIf(isPostgresql)('The deletion or edit of a message', () => {
     expect(leftIn(await readDataFilesAfterPurge(app))).toEqual([]);
   });
 });
+
+/** Indexes all messages. Returns the indexed words. */
+async function indexedWords({ context: { engine } }: TestApp): Promise<string[]> {
+  await indexMessages(engine, undefined, { minMessages: 1, maxRunMs: 60_000 });
+  const rows = await engine.db.selectFrom('message_words').select('word').distinct().execute();
+  return rows.map(({ word }) => word);
+}
 
 /** Registers an account, and writes all canaries. Returns the account, and ids in its data. */
 async function writeTexts(app: TestApp, other: TestUser, foreign: Space) {

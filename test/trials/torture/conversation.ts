@@ -8,6 +8,7 @@ import type { Message, MessagePage, Space } from '../../../generated/types.gen.t
 import { register, type TestUser } from '../../support/client.ts';
 import { createTestDatabase, isPostgresql } from '../../support/databases.ts';
 import { draw, drawName } from '../../support/drawing.ts';
+import { EARLY_INDEX } from '../../support/early-index.ts';
 import { type Server, startServer } from '../../support/server.ts';
 import { createSpace } from '../../support/spaces.ts';
 import type { Trial } from './trial.ts';
@@ -29,19 +30,25 @@ const SHARES = {
   join: 4,
   markRead: 5,
   jump: 20,
+  search: 20,
   follow: 8,
   count: 6,
 };
 
 export const conversation: Trial = {
   promise:
-    'Messages, replies, mentions, unread messages and pages around messages are those of a model after each random operation, through two processes.',
+    'Messages, replies, mentions, unread messages, searches and pages around messages are those of a model after each random operation, through two processes.',
   runsOnPostgresql: true,
   async run(scale) {
     const operations = scale === 'full' ? 10_000 : 300;
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-conversation-'));
     await using database = await createTestDatabase();
-    const settings = { ...database.settings, DATA_DIR: dataDir, RATE_LIMITS: 'off' };
+    const settings = {
+      ...database.settings,
+      ...EARLY_INDEX,
+      DATA_DIR: dataDir,
+      RATE_LIMITS: 'off',
+    };
     // Machines cannot share a SQLite file.
     const workers = isPostgresql ? ['1', '1'] : ['2'];
     const servers: Server[] = [];
@@ -197,6 +204,7 @@ class Model {
         const end = Math.min(messages.length, index + 1 + Math.floor(limit / 2));
         this.#comparePage(page, messages.slice(Math.max(0, end - limit), end));
       },
+      search: (user, room) => this.#search(user, room),
       follow: (user, room) => this.#follow(user, room),
       count: (user, room) => this.#compareUnread(user, room),
     };
@@ -261,6 +269,37 @@ class Model {
       word_count: words,
     }));
     assert.deepEqual(byId(followed), byId(expected));
+  }
+
+  /** Compares all pages of a search for words, a phrase, or both. The last word can be the beginning of one. */
+  async #search(user: TestUser, room: Room): Promise<void> {
+    const phrase = draw([[], [], [draw(WORDS), draw(WORDS)]]);
+    const words = Array.from({ length: draw([1, 1, 2]) }, () => draw(WORDS));
+    const last = draw([draw(WORDS).slice(0, 3), '']);
+    const q = [...(phrase.length > 0 ? [`"${phrase.join(' ')}"`] : []), ...words, last].join(' ');
+    if (!this.#canRead(user.userId, room)) {
+      const query = { space_id: room.space.space_id, q };
+      const { response } = await api.listMessages({ client: user.client, query });
+      return assert.equal(response?.status, 404);
+    }
+    const expected = room.messages.filter(({ text }) => {
+      const found = text.split(/[ ,@]+/);
+      return (
+        words.every((word) => found.includes(word)) &&
+        found.some((word) => word.startsWith(last)) &&
+        ` ${found.join(' ')} `.includes(phrase.length > 0 ? ` ${phrase.join(' ')} ` : '')
+      );
+    });
+    const limit = draw([1, 3, 100]);
+    const items: Message[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#list(user, room, { q, limit, ...(cursor && { cursor }) });
+      items.push(...page.items);
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor);
+    this.#comparePage({ items }, expected);
+    this.#counts.found = (this.#counts.found ?? 0) + items.length;
   }
 
   async #compareUnread({ client, userId }: TestUser, room: Room): Promise<void> {

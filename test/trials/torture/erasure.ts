@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as api from '../../../generated/sdk.gen.ts';
 import { DEFAULT_AVATAR_NAME, isAvatarName } from '../../../server/avatars/store.ts';
 import { MARKER_NAME } from '../../../server/storage/database-marker.ts';
+import { EARLY_INDEX } from '../../support/early-index.ts';
 import { assertIndexed, assertIntact } from '../../support/integrity.ts';
 import { startServer } from '../../support/server.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -13,7 +14,13 @@ import { openCanaries } from './canaries.ts';
 import { addGeneratedCanaries, importAccount, useAccount } from './erasure/account.ts';
 import { BYSTANDER, startBystander } from './erasure/bystander.ts';
 import { raceDeletions } from './erasure/races.ts';
-import { countMessages, isPurged, readOtherRows, readTrie } from './erasure/rows.ts';
+import {
+  countMessages,
+  hasIndexedWord,
+  isPurged,
+  readOtherRows,
+  readTrie,
+} from './erasure/rows.ts';
 import type { Trial } from './trial.ts';
 
 /** Maximum time until erased bytes are overwritten. */
@@ -27,14 +34,15 @@ const MAX_LATENCY_MS = 1_000;
  * are raised or off.
  */
 const SETTINGS = {
+  ...EARLY_INDEX,
   RATE_LIMITS: 'on',
   PUBLIC_RATE_LIMIT: 'off',
   MESSAGES_PER_HOUR: '1000000',
   MESSAGES_PER_DAY: '1000000',
 };
 
-/** Maximum time until the dictionary contains the words of all spaces. */
-const DICTIONARY_TIMEOUT_MS = 60_000;
+/** Maximum time until the dictionary contains the words of all spaces, and the index those of all messages. */
+const INDEXING_TIMEOUT_MS = 60_000;
 
 export const erasure: Trial = {
   promise: 'No byte of a deleted account remains, and other users are not affected.',
@@ -55,13 +63,18 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     await using server = await startServer({ DATA_DIR: dataDir, WORKERS: '2', ...SETTINGS });
     const gone = await useAccount(server.url, canaries);
     addGeneratedCanaries(dataDir, canaries);
+    await waitUntil(
+      'the messages are indexed',
+      () => hasIndexedWord(dataDir, canaries.letters('folded text')),
+      INDEXING_TIMEOUT_MS,
+    );
     const before = await canaries.find(dataDir);
     const missing = canaries.kinds().filter((kind) => !isFormer(kind) && !before.has(kind));
     assert.deepEqual(missing, [], 'these canaries are not in the files before the deletion');
     await waitUntil(
       'the dictionary is built',
       () => readTrie(dataDir) !== undefined,
-      DICTIONARY_TIMEOUT_MS,
+      INDEXING_TIMEOUT_MS,
     );
     const ending = Buffer.from(canaries.letters('title').slice(-5), 'utf16le');
     assert(readTrie(dataDir)?.includes(ending), 'the dictionary has no words of the account');
@@ -101,7 +114,7 @@ async function eraseLargeAccount(messages: number): Promise<string> {
     await waitUntil(
       'the dictionary is rebuilt',
       () => readTrie(dataDir) !== undefined,
-      DICTIONARY_TIMEOUT_MS,
+      INDEXING_TIMEOUT_MS,
     );
     await assertIndexed(dataDir);
     const avatars = (await readdir(join(dataDir, 'avatars'))).sort();

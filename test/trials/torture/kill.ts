@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase } from '../../support/databases.ts';
+import { EARLY_INDEX } from '../../support/early-index.ts';
 import { startProcess } from '../../support/processes.ts';
 import { startServer } from '../../support/server.ts';
-import { assertRebuildMatches, assertSound, readData } from './soundness.ts';
+import { assertRebuildMatches, assertSound, countIndexedWords, readData } from './soundness.ts';
 import { openTraffic } from './traffic.ts';
 import type { Trial } from './trial.ts';
 
@@ -23,7 +24,7 @@ export const kill: Trial = {
     const kills = scale === 'full' ? 200 : 4;
     const dataDir = await mkdtemp(join(tmpdir(), 'space-service-kill-'));
     await using database = await createTestDatabase();
-    const settings = { ...database.settings, DATA_DIR: dataDir, WORKERS: '2' };
+    const settings = { ...database.settings, ...EARLY_INDEX, DATA_DIR: dataDir, WORKERS: '2' };
     const traffic = openTraffic();
     const writers = Array.from({ length: WRITERS }, () => traffic.writer());
     const counts = { acknowledged: 0, withoutResponse: 0, starts: 0 };
@@ -36,6 +37,8 @@ export const kill: Trial = {
         if (i % 20 === 0 || i > kills) await assertRebuildMatches(server.location);
         if (i > kills) {
           const factCount = actual.facts.size;
+          const words = await countIndexedWords(server.location);
+          assert(words > 0, 'no message was indexed');
           return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${factCount} facts at the end`;
         }
         traffic.settle(actual);

@@ -18,6 +18,16 @@ export async function readData(location: Location) {
   return await readFacts(engine.db);
 }
 
+/** Returns the number of entries in the index of messages. */
+export async function countIndexedWords(location: Location): Promise<number> {
+  await using engine = await openDatabase(location, { purpose: 'command' });
+  const { count } = await engine.db
+    .selectFrom('message_words')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /** Checks the consistency of rows, counters, sessions and avatar files. There must be no concurrent writes. */
 export async function assertSound(location: Location): Promise<void> {
   if (!location.databaseUrl) assertIntact(location.dataDir);

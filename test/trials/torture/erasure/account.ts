@@ -194,7 +194,7 @@ function* ownMessageRecords(ids: Ids, canaries: Canaries, count: number): Genera
       message_id,
       author_id: ids.account,
       space_id: i % 3 === 0 ? ids.ownSpace(i) : ids.foreignSpace(i),
-      text: `Message ${i}: ${letters('text')}, ${unspaced('unspaced text')}`,
+      text: `Message ${i}: ${letters('text')}, ${accented(letters('folded text'))}, ${unspaced('unspaced text')}`,
       created_at: time(canaries, 'created_at of a message', 1977),
       edited_at: time(canaries, 'edited_at', 1983),
       mentions: [ids.account, ids.other(i)],

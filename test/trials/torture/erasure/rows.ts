@@ -2,6 +2,15 @@ import { databaseFile, withDatabase } from '../../../support/integrity.ts';
 import { columnsOf, foreignKeysOf, primaryKeyOf, tablesOf } from '../../../support/tables.ts';
 import { BYSTANDER } from './bystander.ts';
 
+/** Returns whether the index of messages has a word. */
+export function hasIndexedWord(dataDir: string, word: string): boolean {
+  return withDatabase(
+    databaseFile(dataDir),
+    (sqlite) =>
+      sqlite.prepare('SELECT 1 FROM message_words WHERE word = ? LIMIT 1').get(word) !== undefined,
+  );
+}
+
 /**
  * Reads the stored rows of each table, except those that must be deleted with a user according to the foreign keys.
  * Search indexes are not read, because another check compares them with a rebuild.
