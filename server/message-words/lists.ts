@@ -86,20 +86,15 @@ async function readList(
   return rows.length > maxEntries ? undefined : new Set(columnOf(rows, 'sent_ms'));
 }
 
-/** The lists whose union has all messages that can have a word. */
-export interface WordLists {
-  words: string[];
-}
-
 /**
- * Returns the lists whose union has all messages that can have one of the words.
+ * Returns the indexed words whose lists together have all messages that can have one of the words.
  * @returns undefined if there are too many for each word
  */
 export async function findLists(
   db: Database,
   spacePk: number,
   words: readonly QueryWord[],
-): Promise<WordLists | undefined> {
+): Promise<string[] | undefined> {
   const pause = pausing();
   for (const { anyOf } of longestFirst(words)) {
     const found = new Set<string>();
@@ -108,7 +103,7 @@ export async function findLists(
       const [longest] = terms.toSorted((a, b) => b.text.length - a.text.length) as [Term];
       for (const word of await expand(db, spacePk, longest)) found.add(word);
     }
-    if (found.size <= MAX_LISTS) return { words: [...found] };
+    if (found.size <= MAX_LISTS) return [...found];
   }
   return undefined;
 }
@@ -120,34 +115,55 @@ async function expand(db: Database, spacePk: number, { text, isPrefix }: Term): 
   return columnOf(rows, 'word');
 }
 
-/** Number of entries that `readTimesBefore` reads, more if there are many lists. */
+/** Number of entries that one statement reads, more if there are many lists. */
 const ENTRIES_PER_READ = 128;
 
 const MIN_ENTRIES_PER_LIST = 4;
 
-/**
- * Returns the latest times in the lists before a time, the latest first.
- * @returns the times, and the time before which others follow; null if there are none
- */
-export async function readTimesBefore(
+/** Number of lists that are continued together. */
+const LISTS_PER_READ = 8;
+
+/** The part of a list before a time, and how many of its entries to read next. */
+interface ListRest {
+  word: string;
+  before: number;
+  limit: number;
+}
+
+/** Yields the times in the lists of words before a time, the latest first. Reads each list only as far as necessary. */
+export async function* readTimesBefore(
   db: Database,
   spacePk: number,
-  { words }: WordLists,
+  words: readonly string[],
   before: number,
-): Promise<{ times: number[]; next: number | null }> {
-  const share = Math.ceil(ENTRIES_PER_READ / words.length);
-  const limit = Math.max(MIN_ENTRIES_PER_LIST, share);
-  const rows = await selectLists(
-    db,
-    words.map((word) => ({ spacePk, word, before, limit })),
-  );
-  // The lists that continue are known up to their earliest entry, so only the times from there on are complete.
-  const lists = Map.groupBy(rows, ({ word }) => word).values();
-  const continuing = [...lists].filter((list) => list.length === limit);
-  const ends = continuing.map((list) => Math.min(...columnOf(list, 'sent_ms')));
-  const next = ends.length > 0 ? Math.max(...ends) : null;
-  const times = new Set(columnOf(rows, 'sent_ms').filter((time) => time >= (next ?? -Infinity)));
-  return { times: [...times].sort((a, b) => b - a), next };
+): AsyncGenerator<number[]> {
+  const first = Math.max(MIN_ENTRIES_PER_LIST, Math.ceil(ENTRIES_PER_READ / words.length));
+  let next: ListRest[] = words.map((word) => ({ word, before, limit: first }));
+  const rests: ListRest[] = [];
+  let times: Times = new Set();
+  while (next.length > 0) {
+    const rows = await selectLists(
+      db,
+      next.map((rest) => ({ spacePk, ...rest })),
+    );
+    const entries = Map.groupBy(rows, ({ word }) => word);
+    for (const { word, limit } of next) {
+      const found = columnOf(entries.get(word) ?? [], 'sent_ms');
+      if (found.length < limit) continue;
+      rests.push({
+        word,
+        before: Math.min(...found),
+        limit: Math.min(2 * limit, ENTRIES_PER_READ),
+      });
+    }
+    // The next entries of these lists are the latest.
+    rests.sort((a, b) => b.before - a.before);
+    const end = rests[0]?.before ?? -Infinity;
+    const known = times.union(new Set(columnOf(rows, 'sent_ms')));
+    yield [...known].filter((time) => time >= end).sort((a, b) => b - a);
+    times = new Set([...known].filter((time) => time < end));
+    next = rests.splice(0, LISTS_PER_READ);
+  }
 }
 
 /** After all times of messages. */

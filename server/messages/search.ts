@@ -16,7 +16,7 @@ import { type MessageQuery, parseMessageQuery } from './message-query.ts';
 import { describeMessages, selectMessages } from './messages.ts';
 
 /** Number of code points of texts that a page reads, in about 10 ms. Then it ends early. */
-const MAX_READ_LENGTH = 100_000;
+const MAX_READ_LENGTH = 80_000;
 
 /** The part of it for the latest messages. */
 const MAX_LATEST_LENGTH = 20_000;
@@ -195,10 +195,8 @@ async function* readIndexed(search: Search, position: ListPosition): AsyncGenera
     const times = await readAllTimes(db, spacePk, query.words, MANY_ENTRIES);
     return yield* times ? readTextsAt(search, times, from) : readTexts(search, FIRST_INDEXED, from);
   }
-  for (let before: number | null = Date.parse(from[0]) + 1; before !== null; ) {
-    const { times, next } = await readTimesBefore(db, spacePk, lists, before);
+  for await (const times of readTimesBefore(db, spacePk, lists, Date.parse(from[0]) + 1)) {
     yield* readTextsAt(search, times, from);
-    before = next;
   }
 }
 
