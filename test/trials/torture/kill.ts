@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase } from '../../support/databases.ts';
+import { createTestDatabase, isPostgresql } from '../../support/databases.ts';
 import { EARLY_INDEX } from '../../support/early-index.ts';
 import { startProcess } from '../../support/processes.ts';
 import { startServer } from '../../support/server.ts';
@@ -38,7 +38,8 @@ export const kill: Trial = {
         if (i > kills) {
           const factCount = actual.facts.size;
           const words = await countIndexedWords(server.location);
-          assert(words > 0, 'no message was indexed');
+          // On PostgreSQL, the lease of a killed process delays the index by two minutes.
+          if (!isPostgresql) assert(words > 0, 'no message was indexed');
           return `${kills} kills with ${WRITERS} writers, ${counts.starts} more during a start; ${counts.acknowledged} acknowledged writes, none lost; ${counts.withoutResponse} without a response, none stored partially; ${factCount} facts at the end`;
         }
         traffic.settle(actual);
