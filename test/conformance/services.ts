@@ -55,7 +55,10 @@ async function refreshDictionaries({
   }
 }
 
-/** Opens sessions with the same ids, times and tokens on both services. Returns the token of the last one. */
+/**
+ * Opens sessions with the same ids, times and tokens on both services, half as many again for programs. Returns the token of
+ * the last one of a person.
+ */
 export async function openSessions(
   { sqlite, postgresql }: Services,
   userId: string,
@@ -70,13 +73,14 @@ export async function openSessions(
       .select('pk')
       .where('user_id', '=', userId)
       .executeTakeFirstOrThrow();
-    for (let i = 0; i < count; i += 1) {
+    for (let i = 0; i < count * 1.5; i += 1) {
       const session = {
         session_id: `session-${i}-of-${userId}`,
         token_hash: createHash('sha256').update(tokenOf(i)).digest('hex'),
         user_pk: pk,
         created_at: time.toISOString(),
         last_used_at: time.toISOString(),
+        ...(i >= count && { token_name: `Bot ${i}`, scopes: 'read write' }),
       };
       await db.insertInto('sessions').values(session).execute();
     }

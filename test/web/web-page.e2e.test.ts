@@ -718,7 +718,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
       const programs = page.getByRole('region', { name: 'Access for programs' });
       await programs.getByRole('button', { name: 'Create access token' }).click();
       await appears(programs.getByText(/^Name must have at least 1 character/));
-      await programs.getByLabel('Name').fill('Bot');
+      await programs.getByRole('textbox', { name: 'Name', exact: true }).fill('Bot');
       await programs.getByLabel(/^Read everything/).uncheck();
       await programs.getByRole('button', { name: 'Create access token' }).click();
       await appears(programs.getByText('Choose at least one.'));

@@ -157,8 +157,8 @@ test('Requests wait for a connection of PostgreSQL', async () => {
   await other.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
   const getStatus = async () => (await api.getProfile({ client })).response?.status;
   // Ten have a connection each. The others wait for one.
-  const waiting = Array.from({ length: 61 }, getStatus);
-  await expect.poll(() => app.context.engine.activity().waitingQueries).toBe(51);
+  const waiting = Array.from({ length: 15 }, getStatus);
+  await expect.poll(() => app.context.engine.activity().waitingQueries).toBe(5);
   await other.query('ROLLBACK');
   await other.end();
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
