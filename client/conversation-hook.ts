@@ -74,10 +74,15 @@ export function useConversation(spaceId: string, options: ConversationOptions = 
     setBeginning({ ...beginning, around: firstUnreadTime() });
   }
 
-  // The number of unread messages in the cache can be outdated. Then, the newest page begins after the first of them.
+  const unreadIndex = messages.findIndex(
+    ({ created_at, author }) => readUntil && created_at > readUntil && author.user_id !== userId,
+  );
+  // The number of unread messages in the cache can be outdated. Then, the newest page begins after the first of them. Those
+  // that the user has sent elsewhere are not unread.
   const isNewestPage = isReady && around === undefined && data.pages.length === 1 && hasNextPage;
   const [first] = messages;
-  if (isNewestPage && !beginning.isAtEnd && readUntil && first && first.created_at > readUntil) {
+  const isAfterRead = readUntil && first && first.created_at > readUntil && unreadIndex !== -1;
+  if (isNewestPage && !beginning.isAtEnd && isAfterRead) {
     setBeginning({ ...beginning, around: readUntil });
   }
 
@@ -88,9 +93,6 @@ export function useConversation(spaceId: string, options: ConversationOptions = 
     return participation?.unread_count ? (readUntil ?? undefined) : undefined;
   }
 
-  const unreadIndex = messages.findIndex(
-    ({ created_at, author }) => readUntil && created_at > readUntil && author.user_id !== userId,
-  );
   // Without an earlier message, others can be unread that are not loaded.
   const firstUnread = unreadIndex > 0 || !hasNextPage ? messages[unreadIndex] : undefined;
 
