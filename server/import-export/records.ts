@@ -32,21 +32,25 @@ export const schemas = {
   appreciation: appreciationSchema,
 };
 
-/** Returns the name by which other records refer to this one; undefined if it has no id. */
+/** Returns the name by which other records refer to this one, which can be invalid; undefined if it has no id. */
 export function nameOf(record: DataRecord): string | undefined {
   switch (record.type) {
     case 'user':
-      return record.user_id && `user ${record.user_id}`;
+      return named('user', record.user_id);
     case 'space':
-      return record.space_id && `space ${record.space_id}`;
+      return named('space', record.space_id);
     case 'participant':
       return `participant ${record.space_id} ${record.user_id}`;
     case 'message':
-      return record.message_id && `message ${record.message_id}`;
+      return named('message', record.message_id);
     case 'appreciation':
       // Nothing refers to appreciations.
       return 'appreciation';
   }
+}
+
+function named(type: DataRecord['type'], id: unknown): string | undefined {
+  return typeof id === 'string' && id !== '' ? `${type} ${id}` : undefined;
 }
 
 /** Longer names of unknown fields are truncated in messages, because a name can be as long as a line. */

@@ -21,6 +21,15 @@ describe('parseRecord', () => {
     );
   });
 
+  test.each([
+    { ...ada, user_id: null },
+    { ...bread, space_id: 7 },
+    { ...hello, message_id: [] },
+  ])('rejects an id that is not a text, and names no record then: %o', (record) => {
+    const parse = () => parseRecord(JSON.stringify(record));
+    expect(parse).toThrow(expect.objectContaining({ record: undefined }));
+  });
+
   test.each(['2026-01-01T24:00:00Z', '2026-01-01T12:00Z'])(
     'rejects a time that is not an RFC 3339 time: %s',
     (created_at) => {
