@@ -53,6 +53,14 @@ function previewOf({ message_id, author, text, created_at }: Message): Message['
   return { message_id, author, text: isWhole ? text : `${beginning}…`, created_at };
 }
 
+/** Returns whether an infinite list of its space has a message. */
+export function isCached(queryClient: QueryClient, { space_id, message_id }: Message): boolean {
+  const lists = queryClient.getQueriesData<InfiniteData<CachedPage>>(listsOf(space_id));
+  return lists.some(([, list]) =>
+    list?.pages.some(({ items }) => items.some((each) => each.message_id === message_id)),
+  );
+}
+
 /** Removes a message from the infinite lists of its space in the cache; without a space, from all. */
 export function dropMessage(
   queryClient: QueryClient,

@@ -19,7 +19,7 @@ import { type ApiError, toApiError } from './errors.ts';
 import { messagesIn, type SpaceEvents } from './following.ts';
 import { type LiveOptions, useFollowing } from './following-hook.ts';
 import { newKey } from './keyed-writes.ts';
-import { currentListsOf, dropMessage, putMessage } from './message-cache.ts';
+import { currentListsOf, dropMessage, isCached, putMessage } from './message-cache.ts';
 import { repeated } from './repeated-mutations.ts';
 import { forCurrentUser, sessionOf } from './session-hooks.ts';
 
@@ -37,7 +37,10 @@ export function useLiveMessages(spaceId: string, options: LiveOptions = {}): Api
 
 /** Applies the events of a space to its cached lists of messages. */
 export function applyEvents(queryClient: QueryClient, events: SpaceEvents): void {
-  for (const message of events.items) hideUnsent(queryClient, message);
+  for (const message of events.items) {
+    // The response to one in the cache has arrived.
+    if (!isCached(queryClient, message)) hideUnsent(queryClient, message);
+  }
   for (const message of [...events.items, ...events.changed_items])
     putMessage(queryClient, message);
   for (const message_id of events.deleted_message_ids) dropMessage(queryClient, { message_id });
@@ -106,23 +109,31 @@ export function useMessageEdit({ message_id }: Message, { client, onError }: Mes
 const received = new WeakSet<object>();
 
 /**
- * Hides the unsent message that has been received with this one, so that it is not visible twice until its response
- * arrives. It could also be the same text from another device, so it is visible again if its request fails.
+ * Hides the message being sent that has been received with this one, so that it is not visible twice until its response
+ * arrives. It could also be the same text from another device, so it is visible again if its request fails or waits.
  */
 function hideUnsent(queryClient: QueryClient, { space_id, author, text }: Message): void {
   if (author.user_id !== sessionOf(queryClient)?.userId()) return;
   const mutations = queryClient.getMutationCache();
   const mutation = mutations.find({
     mutationKey: ['sendMessage', space_id],
-    predicate: ({ state }) => textOf(state.variables) === text && !isReceived(state),
+    predicate: ({ state }) =>
+      isBeingSent(state) && !isReceived(state) && textOf(state.variables) === text,
   });
   if (!mutation) return;
   received.add(mutation.state.variables as object);
   mutations.notify({ type: 'updated', mutation, action: { type: 'continue' } });
 }
 
-function isReceived({ status, variables }: MutationState<unknown, Error, unknown>): boolean {
-  return status === 'pending' && received.has(variables as object);
+type TextState = MutationState<unknown, Error, unknown>;
+
+function isReceived(state: TextState): boolean {
+  return isBeingSent(state) && received.has(state.variables as object);
+}
+
+/** Returns whether the first request of a text runs, without a failed attempt before it. */
+function isBeingSent({ status, isPaused, failureCount }: TextState): boolean {
+  return status === 'pending' && !isPaused && failureCount === 0;
 }
 
 const textOf = (variables: unknown) => (variables as { body: { text: string } }).body.text;

@@ -61,6 +61,16 @@ function activeAt({ last_message_at, joined_at }: Participation): string {
   return last_message_at ?? joined_at;
 }
 
+/** Finds the lists of one space by an operation. */
+export function listOf(operation: string, spaceId: string): QueryFilters {
+  return {
+    predicate({ queryKey }) {
+      const { _id, query } = readKey(queryKey);
+      return _id === operation && query?.space_id === spaceId;
+    },
+  };
+}
+
 /** Finds the queries of one space by an operation. */
 export function detailsOf(operation: string, spaceId: string): QueryFilters {
   return {

@@ -21,6 +21,7 @@ import {
   dropParticipation,
   followedList,
   inOrder,
+  listOf,
   putParticipation,
 } from './participation-cache.ts';
 import { forCurrentUser, useSessionValue } from './session-hooks.ts';
@@ -32,7 +33,10 @@ const followedParticipations = {
   ...ownParticipations,
   lists: followedList,
   apply(queryClient: QueryClient, { items, left_space_ids }: ParticipationEvents): void {
-    for (const participation of items) putParticipation(queryClient, participation);
+    for (const participation of items) {
+      reloadParticipants(queryClient, participation);
+      putParticipation(queryClient, participation);
+    }
     for (const id of left_space_ids) {
       dropParticipation(queryClient, id);
       // Where it is shown: of a public one, only the participation has ended.
@@ -40,6 +44,13 @@ const followedParticipations = {
     }
   },
 };
+
+/** Loads the participants of a space again if the role of the caller has changed, because they are not followed. */
+function reloadParticipants(queryClient: QueryClient, { space, role }: Participation): void {
+  const cached = queryClient.getQueriesData<Space>(detailsOf('getSpace', space.space_id));
+  if (cached.every(([, before]) => !before || before.participation?.role === role)) return;
+  void queryClient.invalidateQueries(listOf('listParticipants', space.space_id));
+}
 
 /**
  * Loads and follows the spaces of the caller, while they are signed in: at most the 1,000 that they have joined most
@@ -104,13 +115,13 @@ export function useParticipation(spaceId: string, options: ParticipationOptions 
   const { onSuccess, onError, client } = options;
   const queryClient = useQueryClient();
   const filter = detailsOf('getSpace', spaceId);
-  const optimistic = (participation: () => Space['participation']) => ({
+  const optimistic = (participationAfter: Update<Space['participation']>) => ({
     onMutate: () => {
       const ifSameUser = forCurrentUser(queryClient);
       const [[, before] = []] = queryClient.getQueriesData<Space>(filter);
       const change = (to: Space['participation']) =>
         changeCached<Space>(queryClient, filter, (space) => withParticipation(space, to));
-      change(participation());
+      change(participationAfter(before?.participation ?? null));
       return () => ifSameUser(() => before && change(before.participation));
     },
     onSuccess: () => onSuccess?.(),
@@ -121,10 +132,17 @@ export function useParticipation(spaceId: string, options: ParticipationOptions 
   });
   const join = useMutation({
     ...joinSpaceMutation({ client }),
-    ...optimistic(() => ({ joined_at: new Date().toISOString(), role: 'participant' })),
+    // Joining again has no effect.
+    ...optimistic((before) => before ?? newParticipation()),
   });
   const leave = useMutation({ ...leaveSpaceMutation({ client }), ...optimistic(() => null) });
   return { join, leave };
+}
+
+type Update<T> = (before: T) => T;
+
+function newParticipation(): Space['participation'] {
+  return { joined_at: new Date().toISOString(), role: 'participant' };
 }
 
 /** Counts the caller only if this changes whether the caller participates. */

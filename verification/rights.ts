@@ -20,13 +20,28 @@ export type Visibility = (typeof VISIBILITIES)[number];
 interface Rule {
   operation: OperationId;
   /** What it is called on, if that makes a difference. */
-  on?: 'former participant' | 'moderator' | 'creator' | 'message of the creator' | 'own message';
+  on?: Target;
   /** The code of the error, by caller. */
   refused?: Refusals;
   /** In addition, in spaces of this visibility. */
   public?: Refusals;
   private?: Refusals;
+  /** Who may call it, but changes nothing, although others or other calls do. */
+  idle?: readonly CallerName[];
 }
+
+/** A user, or a message. Those who are not the caller are others with the same role, but for the creator. */
+export type Target =
+  | 'caller'
+  | 'creator'
+  | 'moderator'
+  | 'participant'
+  | 'former participant'
+  | 'removed user'
+  | 'message of the creator'
+  | 'message of a moderator'
+  | 'message of a participant'
+  | 'own message';
 
 type Refusals = Partial<Record<CallerName, string>>;
 
@@ -37,6 +52,7 @@ function refuse(code: string, ...callers: CallerName[]): Refusals {
 
 const OUTSIDERS = ['stranger', 'former', 'removed'] as const;
 const notCreator = refuse('not_space_creator', ...OUTSIDERS, 'participant', 'moderator');
+const notAppointable: Refusals = { ...notCreator, creator: 'participant_not_found' };
 const notModerator = refuse('not_space_moderator', ...OUTSIDERS, 'participant');
 const notParticipant = refuse('not_a_participant', ...OUTSIDERS);
 const notParticipating = refuse('participation_not_found', ...OUTSIDERS);
@@ -57,10 +73,30 @@ export const rules: readonly Rule[] = [
   { operation: 'getParticipation', refused: notParticipating, private: notParticipating },
   { operation: 'markRead', refused: notParticipant },
   { operation: 'listParticipants' },
-  { operation: 'appointModerator', refused: notCreator },
-  { operation: 'dismissModerator', refused: notCreator },
+  { operation: 'appointModerator', on: 'participant', refused: notCreator },
+  { operation: 'appointModerator', on: 'moderator', refused: notCreator, idle: ['creator'] },
+  { operation: 'appointModerator', on: 'creator', refused: notCreator, idle: ['creator'] },
+  { operation: 'appointModerator', on: 'former participant', refused: notAppointable },
+  { operation: 'appointModerator', on: 'removed user', refused: notAppointable },
+  { operation: 'dismissModerator', on: 'moderator', refused: notCreator },
+  { operation: 'dismissModerator', on: 'participant', refused: notCreator, idle: ['creator'] },
+  { operation: 'dismissModerator', on: 'creator', refused: notCreator, idle: ['creator'] },
+  // Moderators can resign.
+  {
+    operation: 'dismissModerator',
+    on: 'caller',
+    refused: refuse('not_space_creator', ...OUTSIDERS, 'participant'),
+    idle: ['creator'],
+  },
   { operation: 'listRemovals', refused: notModerator },
+  { operation: 'removeParticipant', on: 'participant', refused: notModerator },
   { operation: 'removeParticipant', on: 'former participant', refused: notModerator },
+  {
+    operation: 'removeParticipant',
+    on: 'removed user',
+    refused: notModerator,
+    idle: ['moderator', 'creator'],
+  },
   {
     operation: 'removeParticipant',
     on: 'moderator',
@@ -71,7 +107,18 @@ export const rules: readonly Rule[] = [
     on: 'creator',
     refused: { ...notModerator, ...refuse('creator_cannot_leave', 'moderator', 'creator') },
   },
-  { operation: 'undoRemoval', refused: notModerator },
+  {
+    operation: 'removeParticipant',
+    on: 'caller',
+    refused: { ...notModerator, moderator: 'not_space_creator', creator: 'creator_cannot_leave' },
+  },
+  { operation: 'undoRemoval', on: 'removed user', refused: notModerator },
+  {
+    operation: 'undoRemoval',
+    on: 'participant',
+    refused: notModerator,
+    idle: ['moderator', 'creator'],
+  },
   { operation: 'listMessages' },
   { operation: 'sendMessage', refused: notParticipant },
   { operation: 'getMessage' },
@@ -83,6 +130,8 @@ export const rules: readonly Rule[] = [
   },
   { operation: 'deleteMessage', on: 'own message', ...ofAuthor() },
   { operation: 'deleteMessage', on: 'message of the creator', refused: notAuthor },
+  { operation: 'deleteMessage', on: 'message of a moderator', refused: notAuthor },
+  { operation: 'deleteMessage', on: 'message of a participant', refused: notAuthor },
   {
     operation: 'appreciateMessage',
     on: 'message of the creator',

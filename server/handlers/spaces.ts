@@ -192,7 +192,7 @@ export function spacesHandlers(context: Context) {
     dismissModerator: async (request, reply) => {
       const { space_id, user_id } = request.params;
       await dismissModerator(engine, callerOf(request), space_id, user_id);
-      return reply.code(200).send({ message: 'The user is no longer a moderator.' });
+      return reply.code(200).send({ message: 'The user is not a moderator.' });
     },
 
     listRemovals: async (request, reply) => {

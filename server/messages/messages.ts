@@ -23,11 +23,12 @@ import type { Page, PageRequest, Position } from '../pagination.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
 import {
   callerPk,
+  isFoundBy,
   isVisibleTo,
+  participantRole,
   type Role,
   requireDeletable,
   requireRight,
-  roleIfParticipant,
 } from '../spaces/rights.ts';
 import { findSpace } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
@@ -288,15 +289,10 @@ export async function findMessage(
       'spaces.space_id as spaceId',
       'messages.author_pk as authorPk',
     ])
-    .select(roleIfParticipant.as('role'))
+    .select(participantRole.as('role'))
     .where('message_id', '=', messageId)
     .where(isLiveMessage)
-    .where((where) =>
-      where.or([
-        where('messages.author_pk', '=', caller.userPk),
-        isVisibleTo(caller, sql.ref('messages.space_pk')),
-      ]),
-    )
+    .where(isFoundBy(caller))
     .executeTakeFirst();
   if (!message) throw messageNotFound();
   return message;

@@ -7,7 +7,7 @@ import { isLiveSpace } from '../database/erased-rows.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { ResourceState } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
-import { callerPk, isVisible, mayInvite, roleIfParticipant } from './rights.ts';
+import { callerPk, isVisible, mayInvite, participantRole } from './rights.ts';
 import { type FoundSpace, spaceNotFound } from './space-access.ts';
 
 /**
@@ -83,7 +83,7 @@ const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (d
       'space_tags.tag_name',
       'participations.joined_at',
     ])
-    .select(roleIfParticipant.as('role'))
+    .select(participantRole.as('role'))
     .where('spaces.pk', 'in', columnOf(rows, 'spacePk'))
     .where(isLiveSpace('spaces.pk'))
     .where(isVisible(callerPk, sql.ref('spaces.pk')));

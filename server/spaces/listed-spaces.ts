@@ -3,7 +3,7 @@ import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { columnOf, prepareForSet } from '../database/prepared.ts';
 import type { ResultPlace } from '../search/results.ts';
-import { roleOfParticipant } from './rights.ts';
+import { participantRole, type Role } from './rights.ts';
 
 /**
  * Adds the caller's participation in each space to search results, which are the same for all callers.
@@ -51,8 +51,9 @@ const selectParticipations = prepareForSet({ spaceId: 'text', userPk: 'bigint' }
     .selectFrom('spaces')
     .innerJoin('participations', 'participations.space_pk', 'spaces.pk')
     .select(['space_id', 'joined_at'])
-    .select(roleOfParticipant.as('role'))
+    .select(participantRole.as('role'))
     .where('space_id', 'in', columnOf(rows, 'spaceId'))
     .where('user_pk', '=', userPk)
-    .where('left_at', 'is', null);
+    .where('left_at', 'is', null)
+    .$narrowType<{ role: Role }>();
 });

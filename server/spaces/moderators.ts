@@ -7,8 +7,8 @@ import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { describeParticipant } from './participations.ts';
-import { roleOfParticipant } from './rights.ts';
-import { findSpaceFor } from './space-access.ts';
+import { participantRole, type Role, requireAppointable, requireDismissible } from './rights.ts';
+import { findSpace, findSpaceFor } from './space-access.ts';
 import { listSubject } from './subjects.ts';
 
 /** Maximum number of moderators of a space. */
@@ -30,6 +30,7 @@ export async function appointModerator(
     await countOperation(trx, quotas, caller, 'appointModerator');
     const { pk: spacePk } = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
     const participant = await findParticipant(trx, spacePk, userId);
+    requireAppointable(participant);
     if (participant.role !== 'participant') return describeParticipant(avatars, participant);
     await assertFewModerators(trx, spacePk);
     await setModerator(engine, trx, { spacePk, userPk: participant.user_pk, isModerator: 1 });
@@ -38,7 +39,8 @@ export async function appointModerator(
 }
 
 /**
- * Makes a moderator of a space that the caller created a participant like others. Does nothing if the user is none.
+ * Ends the appointment of a moderator of a space that the caller created, or of the caller. The user remains a participant.
+ * Does nothing if the user is not a moderator.
  * @throws DomainError `space_not_found`, `not_space_creator`
  */
 export async function dismissModerator(
@@ -49,36 +51,26 @@ export async function dismissModerator(
 ): Promise<void> {
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
-    const { pk: spacePk } = await findSpaceFor(trx, caller, spaceId, 'manageSpace');
-    const moderator = await trx
-      .selectFrom('participations')
-      .innerJoin('users', 'users.pk', 'participations.user_pk')
-      .select('user_pk')
-      .where('space_pk', '=', spacePk)
-      .where('user_id', '=', userId)
-      .where('is_moderator', '=', 1)
-      .executeTakeFirst();
-    if (!moderator) return;
-    await setModerator(engine, trx, { spacePk, userPk: moderator.user_pk, isModerator: 0 });
+    const space = await findSpace(trx, caller, spaceId);
+    const user = await findParticipant(trx, space.pk, userId);
+    requireDismissible(user, space, caller);
+    if (user?.role !== 'moderator') return;
+    await setModerator(engine, trx, { spacePk: space.pk, userPk: user.user_pk, isModerator: 0 });
   });
 }
 
 async function findParticipant(trx: Database, spacePk: number, userId: string) {
-  const participant = await trx
+  return trx
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .innerJoin('users', 'users.pk', 'participations.user_pk')
     .select(['user_pk', 'joined_at', 'user_id', 'username', 'avatar'])
-    .select(roleOfParticipant.as('role'))
+    .select(participantRole.as('role'))
     .where('space_pk', '=', spacePk)
     .where('user_id', '=', userId)
     .where('left_at', 'is', null)
+    .$narrowType<{ role: Role }>()
     .executeTakeFirst();
-  if (participant) return participant;
-  throw new DomainError(
-    'participant_not_found',
-    'There is no such user, or the user does not participate in the space.',
-  );
 }
 
 async function assertFewModerators(trx: Database, spacePk: number): Promise<void> {

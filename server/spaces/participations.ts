@@ -17,7 +17,7 @@ import { summarizeUser } from '../users/user-summary.ts';
 import { countUnread, listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces, stateOf } from './describe-spaces.ts';
 import { type ListPosition, positionAt } from './list-position.ts';
-import { isVisibleTo, requireLeavable, roleOfParticipant } from './rights.ts';
+import { isVisibleTo, participantRole, type Role, requireJoinable, requireLeavable } from './rights.ts';
 import { findAnySpace, findSpace, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
 import { listSubject, spaceSubject } from './subjects.ts';
@@ -42,10 +42,8 @@ export async function joinSpace(
     const notFound = invitationCode === undefined ? spaceNotFound : invitationRejected;
     const space = await findAnySpace(trx, caller, spaceId, notFound);
     if (!space.role) {
-      if (space.visibility === 'private' && space.invitationCode !== invitationCode) {
-        throw notFound();
-      }
-      await assertNotRemoved(trx, space.pk, caller.userPk);
+      const removedAt = await readRemoval(trx, space.pk, caller.userPk);
+      requireJoinable(space, removedAt, invitationCode, notFound);
       await assertParticipationQuota(trx, quotas, caller);
       const joined_at = new Date().toISOString();
       const changed_in = await engine.transactionNumber(trx);
@@ -86,19 +84,15 @@ function invitationRejected(): DomainError {
   );
 }
 
-async function assertNotRemoved(trx: Database, spacePk: number, userPk: number): Promise<void> {
-  const removal = await trx
+/** Returns when a user was removed from a space; null if they have not been. */
+async function readRemoval(db: Database, spacePk: number, userPk: number): Promise<string | null> {
+  const participation = await db
     .selectFrom('participations')
     .select('removed_at')
     .where('space_pk', '=', spacePk)
     .where('user_pk', '=', userPk)
-    .where('removed_at', 'is not', null)
     .executeTakeFirst();
-  if (!removal) return;
-  throw new DomainError(
-    'removed_from_space',
-    'You have been removed from this space. You can join again only if its creator or a moderator undoes it.',
-  );
+  return participation?.removed_at ?? null;
 }
 
 /**
@@ -275,10 +269,11 @@ export async function listParticipants(
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .innerJoin('users', 'users.pk', 'participations.user_pk')
     .select(['user_pk', 'joined_at', 'user_id', 'username', 'avatar'])
-    .select(roleOfParticipant.as('role'))
+    .select(participantRole.as('role'))
     .where('space_pk', '=', space.pk)
     .where('left_at', 'is', null)
-    .where(isVisibleTo(caller, space.pk));
+    .where(isVisibleTo(caller, space.pk))
+    .$narrowType<{ role: Role }>();
   const page = await readPage(query, ['joined_at', 'user_pk'], 'desc', request);
   return { items: page.items.map((row) => describeParticipant(avatars, row)), next: page.next };
 }

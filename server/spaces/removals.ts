@@ -9,7 +9,7 @@ import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { countParticipant } from './participations.ts';
-import { isVisibleTo, requireRemovable, roleOfParticipant } from './rights.ts';
+import { hasRightIn, participantRole, requireRemovable } from './rights.ts';
 import { findSpaceFor } from './space-access.ts';
 
 /**
@@ -33,7 +33,7 @@ export async function removeParticipant(
       .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
       .innerJoin('users', 'users.pk', 'participations.user_pk')
       .select(['user_pk', 'left_at', 'removed_at', 'user_id', 'username', 'avatar'])
-      .select(roleOfParticipant.as('role'))
+      .select(participantRole.as('role'))
       .where('space_pk', '=', space.pk)
       .where('user_id', '=', userId)
       .executeTakeFirst();
@@ -108,7 +108,7 @@ export async function listRemovals(
     .select(['user_pk', 'removed_at', 'user_id', 'username', 'avatar'])
     .where('space_pk', '=', pk)
     .where('removed_at', 'is not', null)
-    .where(isVisibleTo(caller, pk))
+    .where(hasRightIn(caller, pk, 'moderate'))
     .$narrowType<{ removed_at: string }>();
   const page = await readPage(query, ['removed_at', 'user_pk'], 'desc', request);
   const items = page.items.map((row) => ({

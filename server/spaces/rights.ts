@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Visibility } from '../../generated/types.gen.ts';
 import { type Caller, hasScope, requireScope } from '../auth/sessions.ts';
 import { DomainError } from '../errors.ts';
 
@@ -8,16 +9,15 @@ import { DomainError } from '../errors.ts';
 /** What a current participant is in a space. */
 export type Role = 'creator' | 'moderator' | 'participant';
 
-/** SQL for the role of the user of a row of `participations` in the space of a row of `spaces`. */
-export const roleOfParticipant = sql<Role>`CASE
+/**
+ * SQL for the role of the user of a row of `participations` in the space of a row of `spaces`. Null for a former
+ * participant, and without a row of `participations`.
+ */
+export const participantRole = sql<Role | null>`CASE
+  WHEN participations.user_pk IS NULL OR participations.left_at IS NOT NULL THEN NULL
   WHEN participations.user_pk = spaces.creator_pk THEN 'creator'
   WHEN participations.is_moderator = 1 THEN 'moderator'
   ELSE 'participant'
-END`;
-
-/** Like `roleOfParticipant`, for a left-joined row. Null if there is none. */
-export const roleIfParticipant = sql<Role | null>`CASE
-  WHEN participations.user_pk IS NOT NULL THEN ${roleOfParticipant}
 END`;
 
 /** Rights in a space that a caller may see: the roles that have each of them, and the error for everyone else. */
@@ -55,8 +55,7 @@ const rights = {
   deleteMessagesOfOthers: {
     roles: ['creator', 'moderator'],
     code: 'not_message_author',
-    detail:
-      'Only the author, and the creator and the moderators of the space, can delete a message.',
+    detail: 'Only its author and the creator and moderators of the space can delete a message.',
   },
 } as const satisfies Record<
   string,
@@ -76,6 +75,26 @@ export function requireRight(member: { role: Role | null }, right: Right): void 
   if (hasRight(member, right)) return;
   const { code, detail } = rights[right];
   throw new DomainError(code, detail);
+}
+
+/**
+ * Asserts that someone may become a participant of a space.
+ * @param removedAt when someone has been removed from the space; null if they have not
+ * @param notFound returns the error for an invitation code that a private space does not have
+ * @throws DomainError `removed_from_space`, and that of `notFound`
+ */
+export function requireJoinable(
+  space: { visibility: Visibility; invitationCode: string | null },
+  removedAt: string | null,
+  invitationCode: string | undefined,
+  notFound: () => DomainError,
+): void {
+  if (space.visibility === 'private' && space.invitationCode !== invitationCode) throw notFound();
+  if (removedAt === null) return;
+  throw new DomainError(
+    'removed_from_space',
+    'You have been removed from this space. You can join again only if its creator or a moderator undoes it.',
+  );
 }
 
 /** @throws DomainError `creator_cannot_leave` */
@@ -107,6 +126,31 @@ export function requireRemovable(
 /** Whether someone with a role may read the invitation code of a space. It admits others for good. */
 export function mayInvite(member: { role: Role | null }, caller: Caller | null): boolean {
   return caller !== null && hasRight(member, 'manageSpace') && hasScope(caller, 'moderate');
+}
+
+/**
+ * Asserts that a user may become a moderator of a space.
+ * @throws DomainError `participant_not_found`
+ */
+export function requireAppointable<User>(participant: User | undefined): asserts participant is User {
+  if (participant) return;
+  throw new DomainError(
+    'participant_not_found',
+    'There is no such user, or the user does not participate in the space.',
+  );
+}
+
+/**
+ * Asserts that someone may dismiss a user as a moderator of a space: its creator may, and moderators may resign.
+ * @throws DomainError `not_space_creator`
+ */
+export function requireDismissible(
+  user: { user_pk: number; role: Role } | undefined,
+  space: { role: Role | null },
+  caller: Caller,
+): void {
+  const resigns = user?.user_pk === caller.userPk && user.role === 'moderator';
+  if (!resigns) requireRight(space, 'manageSpace');
 }
 
 /** A message, and the role of the caller in its space. */
@@ -165,6 +209,28 @@ export function isVisibleTo(
   spacePk: RawBuilder<number> | number,
 ): RawBuilder<boolean> {
   return isVisible(callerPk(caller), spacePk);
+}
+
+/**
+ * SQL condition: a caller has a right in the space with this key, and may see it. Needed like `isVisible` for content that
+ * only those with the right may see, because the caller can lose it during the request.
+ */
+export function hasRightIn(
+  { userPk }: Caller,
+  spacePk: number,
+  right: Right,
+): RawBuilder<boolean> {
+  return sql<boolean>`(${isVisible(userPk, spacePk)} AND EXISTS (
+    SELECT 1 FROM participations JOIN spaces ON spaces.pk = participations.space_pk
+    WHERE participations.space_pk = ${spacePk} AND participations.user_pk = ${userPk}
+      AND ${participantRole} IN (${sql.join([...rights[right].roles])})
+  ))`;
+}
+
+/** SQL condition on `messages`: a caller has written the message, or may see its space. */
+export function isFoundBy(caller: Caller): RawBuilder<boolean> {
+  return sql<boolean>`(messages.author_pk = ${caller.userPk}
+    OR ${isVisibleTo(caller, sql.ref('messages.space_pk'))})`;
 }
 
 /** Returns the `pk` of the caller; 0 without a caller, because no user has it. */

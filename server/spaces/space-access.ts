@@ -10,7 +10,7 @@ import {
   type Right,
   type Role,
   requireRight,
-  roleIfParticipant,
+  participantRole,
 } from './rights.ts';
 
 /** The properties of a space that decide who can access it, and those that `stateOf` needs. */
@@ -95,7 +95,7 @@ function selectSpace(db: Database, callerPk: RawBuilder<number>, spaceId: RawBui
       'users.avatar as creatorAvatar',
       'participations.joined_at as joinedAt',
     ])
-    .select(roleIfParticipant.as('role'))
+    .select(participantRole.as('role'))
     .where('spaces.space_id', '=', spaceId);
 }
 

@@ -192,6 +192,25 @@ describe('a caller who loses access during a request', () => {
     await expectNoContent(caller, during);
   });
 
+  test('does not see the removals from a space after their dismissal as a moderator', async () => {
+    const moderator = await app.register();
+    const caller = await callerOf(moderator);
+    const space = await createSpace(ann);
+    const { space_id } = space;
+    for (const user of [moderator, ben]) await joinSpace(user, space);
+    const path = { space_id, user_id: moderator.userId };
+    await api.appointModerator({ client: ann.client, path, throwOnError: true });
+    const context = changingAfterFirstQuery(async () => {
+      await api.dismissModerator({ client: ann.client, path, throwOnError: true });
+      const removal = { space_id, user_id: ben.userId };
+      await api.removeParticipant({ client: ann.client, path: removal, throwOnError: true });
+    });
+    expect(await listRemovals(context, caller, space_id, page)).toEqual(NOTHING);
+    const { client } = moderator;
+    const refused = api.listRemovals({ client, query: { space_id } });
+    expect(await getError(refused)).toBe('403 not_space_moderator');
+  });
+
   test('does not see the removals from their spaces after their own suspension', async () => {
     const creator = await app.register();
     const caller = await callerOf(creator);

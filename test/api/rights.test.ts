@@ -1,7 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { PROBLEM_STATUSES } from '../../generated/problem-codes.gen.ts';
+import * as api from '../../generated/sdk.gen.ts';
+import type { Space } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
-import { contract, operations } from '../../server/contract.ts';
+import { contract, type Operation, operations } from '../../server/contract.ts';
 import { newUsername } from '../../verification/accounts.ts';
 import { CALLERS, outcomeOf, rules, type Visibility } from '../../verification/rights.ts';
 import { access } from '../../verification/scenarios/access.ts';
@@ -9,6 +11,7 @@ import { Accounts } from '../../verification/scenarios/stage.ts';
 import type { TestUser } from '../support/client.ts';
 import { validatedFetch } from '../support/contract.ts';
 import { exampleRequest } from '../support/requests.ts';
+import { createSpace, joinSpace } from '../support/spaces.ts';
 import { useApp } from '../support/use-app.ts';
 
 const app = useApp();
@@ -39,35 +42,74 @@ test.each(access)('$operation: $sentence', async ({ run }) => {
 
 const usingToken = operations.filter(({ authentication }) => authentication !== 'none');
 
+/** A suspended user, with a space of their own and one that they moderate. */
 let suspended: TestUser;
+let spacesOfSuspended: Space[];
 beforeAll(async () => {
   suspended = await app.register();
+  const host = await app.register();
+  const own = await createSpace(suspended);
+  const moderated = await createSpace(host);
+  await joinSpace(suspended, moderated);
+  const path = { space_id: moderated.space_id, user_id: suspended.userId };
+  await api.appointModerator({ client: host.client, path, throwOnError: true });
+  spacesOfSuspended = [own, moderated];
   await suspendAccount(app.context.engine, suspended.userId);
 });
 
-test.each(usingToken)('suspended users cannot call $operationId', async (operation) => {
-  const { url, init } = exampleRequest(operation);
-  const headers = { ...(init.headers as Record<string, string>), ...suspended.headers };
+const isRestricted = ({ operationId }: Operation) =>
+  rules.some(({ operation }) => operation === operationId);
+
+test.each(operations.filter(isRestricted))(
+  'suspended creators and moderators cannot call $operationId',
+  async (operation) => {
+    for (const { space_id } of spacesOfSuspended) {
+      expect(await refusalOf(operation, suspended, { space_id })).toBe('401 unauthenticated');
+    }
+  },
+);
+
+/** Codes of refusals that depend on nothing but the caller. */
+const REFUSALS = ['unauthenticated', 'account_suspended'];
+
+/** Returns the status and code with which the example request of an operation is refused because of its caller. */
+async function refusalOf(
+  operation: Operation,
+  caller: TestUser | undefined,
+  parameters: Record<string, string> = {},
+): Promise<string | undefined> {
+  // Everyone signs in to an account of their own.
+  const { email, password } = caller ?? (await app.register());
+  const credentials = operation.operationId === 'login' ? { email, password } : {};
+  const { url, init } = exampleRequest(operation, { ...parameters, ...credentials });
+  const headers = { ...(init.headers as Record<string, string>), ...caller?.headers };
   const response = await app.fetch(url, { ...init, headers });
-  expect(await response.json()).toMatchObject({ status: 401, code: 'unauthenticated' });
-});
+  const { code } = (response.status < 400 ? {} : await response.json()) as { code?: string };
+  return code && REFUSALS.includes(code) ? `${response.status} ${code}` : undefined;
+}
 
 test('docs/rights.md has the same rights', async () => {
-  await expect(renderDocument()).toMatchFileSnapshot('../../docs/rights.md');
+  const rows: string[][] = [];
+  for (const operation of operations.filter((each) => !isRestricted(each))) {
+    const callers = [undefined, await app.register(), suspended];
+    const refusals = [];
+    for (const caller of callers) refusals.push(await refusalOf(operation, caller));
+    rows.push([operation.operationId, ...refusals.map((each) => each ?? '✓')]);
+  }
+  await expect(renderDocument(rows)).toMatchFileSnapshot('../../docs/rights.md');
 });
 
-const restricted = new Set<string>(rules.map(({ operation }) => operation));
-
-function renderDocument(): string {
-  const others = operations.filter(({ operationId }) => !restricted.has(operationId));
+function renderDocument(others: readonly string[][]): string {
   return `# Rights
 
-Who may call which operation. \`test/api/rights.test.ts\` tries every cell, and writes this file with
+Who may call which operation. \`test/api/rights.test.ts\` sends a request for every cell, and writes this file with
 \`npm test -- test/api/rights.test.ts --update\`. The rules are in \`server/spaces/rights.ts\`.
 
 A *stranger* has never joined the space, a *former* participant has left it, and a *removed* one cannot join it again.
-✓ means that the request succeeds, and a number is the status of the error. 401 has the code \`unauthenticated\`, the others
-have those in the last column. For everyone, the spaces of a suspended creator do not exist.
+After the operation, the table names the user or the author of the message that it is called on. ✓ means that the request
+succeeds, and a number is the status of the error. 401 has the code \`unauthenticated\`, the others have those in the last
+column. *Suspended* users are creators, moderators or strangers. For everyone, the spaces of a suspended creator do not
+exist, but authors can delete their messages in them.
 
 ## Public spaces
 
@@ -81,7 +123,9 @@ ${renderRights('private')}
 
 ## Other operations
 
-${renderTable(['operation', 'anonymous', 'signed in', 'suspended'], others.map(rowOf))}
+✓ means that the service does not refuse the request because of the caller.
+
+${renderTable(['operation', 'anonymous', 'signed in', 'suspended'], others)}
 
 ## Access tokens of programs
 
@@ -117,11 +161,6 @@ function cellOf(outcome: string | undefined): string {
   if (outcome === undefined) return '';
   if (outcome === 'ok') return '✓';
   return String(PROBLEM_STATUSES[outcome as keyof typeof PROBLEM_STATUSES]);
-}
-
-function rowOf({ operationId, authentication }: (typeof operations)[number]): string[] {
-  const withoutToken = authentication === 'required' ? '401' : '✓';
-  return [operationId, withoutToken, '✓', authentication === 'none' ? '✓' : '401'];
 }
 
 function renderTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -5,6 +5,8 @@ import {
   useInfiniteQuery,
 } from '@tanstack/react-query';
 import { beforeEach, expect, test, vi } from 'vitest';
+import { applyEvents } from '../../client/message-hooks.ts';
+import type { SpaceEvents } from '../../client/following.ts';
 import {
   ApiError,
   type Client,
@@ -221,6 +223,34 @@ test('useUnsentMessages leaves out a message that is received before the respons
   expect([...visible].filter((texts) => /One.*One|Two.*Two/.test(texts))).toEqual([]);
 });
 
+test('useUnsentMessages shows a message that waits, also if the same text arrives from another device', async () => {
+  const conversation = render(useMessages, space.space_id);
+  await eventually(() => expect(conversation.current.texts).toEqual([]));
+  service.respond = async (request) => {
+    if (request.method !== 'POST') return fetch(request);
+    return new Response('', { status: 503, headers: { 'Retry-After': '600' } });
+  };
+  conversation.current.send('Same');
+  await eventually(() => expect(conversation.current.unsent[0]?.waitsFor?.status).toBe(503));
+  await sendMessage(ada, space, 'Same');
+  await eventually(() => expect(conversation.current.texts).toEqual(['Same']));
+  expect(conversation.current.unsent.map(({ text }) => text)).toEqual(['Same']);
+});
+
+test('applyEvents hides no message being sent for one whose response has arrived', async () => {
+  const conversation = render(useMessages, space.space_id);
+  await eventually(() => expect(conversation.current.texts).toEqual([]));
+  const sent = await sendMessage(ada, space, 'Same');
+  await eventually(() => expect(conversation.current.texts).toEqual(['Same']));
+  service.respond = (request) =>
+    request.method === 'POST' ? new Promise<Response>(() => {}) : undefined;
+  conversation.current.send('Same');
+  await eventually(() => expect(conversation.current.unsent).toHaveLength(1));
+  const repeated = { items: [sent], changed_items: [], deleted_message_ids: [] };
+  applyEvents(queryClient, repeated as unknown as SpaceEvents);
+  expect(conversation.current.unsent.map(({ text }) => text)).toEqual(['Same']);
+});
+
 test('useUnsentMessages never sends a message that has been discarded', async () => {
   const onError = vi.fn();
   const hook = render(() => useUnsentMessages(space.space_id, { client, onError }), undefined);
@@ -407,6 +437,17 @@ test('useConversation begins around a linked message, and follows when the newes
   hook.render({ messageId: deleted });
   await eventually(() => expect(hook.current.missing?.code).toBe('message_not_found'));
   await eventually(() => expect(hook.current.isReady).toBe(true));
+});
+
+test('joining again does not change the role in the cache', async () => {
+  const details = getSpaceOptions({ client, path: { space_id: space.space_id } });
+  await queryClient.fetchQuery(details);
+  const hook = render(() => useParticipation(space.space_id, { client }), undefined);
+  service.respond = () => new Promise<Response>(() => {});
+  hook.current.join.mutate({ path: space, body: {} });
+  await eventually(() => expect(hook.current.join.isPending).toBe(true));
+  const { participation } = queryClient.getQueryData(details.queryKey) ?? {};
+  expect(participation?.role).toBe('creator');
 });
 
 test('joining is visible at once, also while the space is being loaded, and reverted if it fails', async () => {

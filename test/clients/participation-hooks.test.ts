@@ -11,6 +11,7 @@ import {
 import {
   createQueryClient,
   getSpaceOptions,
+  listParticipantsOptions,
   leaveSpaceMutation,
   useParticipations,
 } from '../../client/tanstack-react-query.ts';
@@ -129,6 +130,22 @@ test('a space joins the list and leaves it, and is changed where it is shown', a
   await api.leaveSpace({ client: ada.client, path, throwOnError: true });
   await eventually(() => expect(titlesIn(hook.current)).toEqual(['Three', 'Two', 'One']));
   expect(queryClient.getQueryState(details.queryKey)?.isInvalidated).toBe(true);
+});
+
+test('the participants of a space are loaded again when the role of the user changes', async () => {
+  const hook = await openList();
+  const space = await createSpace(grace);
+  const path = { space_id: space.space_id, user_id: ada.userId };
+  await joinSpace(ada, space);
+  await queryClient.fetchQuery(getSpaceOptions({ client, path: space }));
+  const participants = listParticipantsOptions({ client, query: { space_id: space.space_id } });
+  await queryClient.fetchQuery(participants);
+  const isStale = () => queryClient.getQueryState(participants.queryKey)?.isInvalidated;
+  await sendMessage(grace, space, 'Hello');
+  await eventually(() => expect(hook.current.unread.message_count).toBe(1));
+  expect(isStale()).toBe(false);
+  await api.appointModerator({ client: grace.client, path, throwOnError: true });
+  await eventually(() => expect(isStale()).toBe(true));
 });
 
 test('all pages are loaded, and a space that has moved between them is shown once', async () => {

@@ -1365,6 +1365,8 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await confirm(page.getByRole('button', { name: 'Make guest a moderator' }), 'Make moderator');
     await appears(page.getByText('guest is a moderator.'));
     await appears(other.getByRole('button', { name: 'Delete message “Good evening”' }));
+    await appears(other.getByRole('button', { name: 'Resign' }));
+    expect(await other.getByRole('button', { name: 'Remove guest' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Dismiss guest as a moderator' }).click();
     await appears(page.getByText('guest is no longer a moderator.'));
 

@@ -736,8 +736,8 @@ export const spaces: Scenario[] = [
   },
   {
     operation: 'dismissModerator',
-    sentence: 'a dismissed moderator has the rights of a participant at once',
-    rule: 'Makes a moderator a participant like others. Has no effect if the user is no moderator of the space.',
+    sentence: 'a dismissed moderator has the rights of a participant at once, and one who resigns, too',
+    rule: 'Ends the appointment of a moderator, who remains a participant. Has no effect if the user is not a moderator of the\nspace, or does not exist. Moderators can resign: they can call it with their own id.',
     async run({ users }) {
       const [ada, grace, other] = (await users(3)) as [User, User, User];
       const { space, messages } = await createConversation(ada, 'public', grace, other);
@@ -753,6 +753,10 @@ export const spaces: Scenario[] = [
       await grace.refused('deleteMessage', { message_id }, 'not_message_author');
       equal((await reread(grace, space)).participation?.role, 'participant', 'role');
       equal((await reread(ada, space)).participation?.role, 'creator', 'role of the creator');
+      await ada.call('appointModerator', appointment);
+      await other.refused('dismissModerator', appointment, 'not_space_creator');
+      await grace.call('dismissModerator', appointment);
+      equal((await reread(grace, space)).participation?.role, 'participant', 'role after resigning');
     },
   },
   {

@@ -6,6 +6,7 @@ import {
   listParticipantsInfiniteOptions,
   removeParticipantMutation,
 } from 'space-service/tanstack-react-query';
+import { useProfile } from '../profile.ts';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -17,6 +18,9 @@ import { Skeletons } from '../ui/skeleton.tsx';
 export function Participants({ space }: { space: Space }) {
   const { space_id } = space;
   const own = space.participation?.role;
+  const ownId = useProfile()?.user_id;
+  const removable = own === 'creator' ? ['participant', 'moderator'] : ['participant'];
+  const canModerate = own === 'creator' || own === 'moderator';
   const participants = useInfiniteQuery(listParticipantsInfiniteOptions({ query: { space_id } }));
   return (
     <section aria-label="Participants">
@@ -39,9 +43,10 @@ export function Participants({ space }: { space: Space }) {
             {own === 'creator' && role === 'moderator' && (
               <Dismiss spaceId={space_id} user={user} />
             )}
-            {(own === 'creator'
-              ? role !== 'creator'
-              : own === 'moderator' && role === 'participant') && (
+            {own === 'moderator' && user.user_id === ownId && (
+              <Resign spaceId={space_id} user={user} />
+            )}
+            {canModerate && user.user_id !== ownId && removable.includes(role) && (
               <Remove spaceId={space_id} user={user} />
             )}
           </li>
@@ -93,6 +98,25 @@ function Dismiss({ spaceId, user }: ParticipantProps) {
     >
       <Icon name="shield-cross" />
     </button>
+  );
+}
+
+function Resign({ spaceId, user }: ParticipantProps) {
+  const resignation = useMutation({
+    ...dismissModeratorMutation(),
+    onSuccess: () => showNotice('You are no longer a moderator.'),
+  });
+  return (
+    <Confirmation
+      label="Resign"
+      className="secondary small"
+      title="Resign as a moderator?"
+      consequences="You remain a participant. Only the creator can appoint you again."
+      confirm="Resign"
+      cancel="Stay a moderator"
+      mutation={resignation}
+      variables={{ path: { space_id: spaceId, user_id: user.user_id } }}
+    />
   );
 }
 
