@@ -23,6 +23,7 @@ export const PROBLEM_STATUSES = {
   email_not_verified: 403,
   not_space_creator: 403,
   not_space_moderator: 403,
+  space_is_read_only: 403,
   not_message_author: 403,
   not_a_participant: 403,
   removed_from_space: 403,
@@ -556,6 +557,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'not_a_participant'
+    | 'space_is_read_only'
     | 'email_not_verified'
     | 'insufficient_scope'
     | 'space_not_found'
@@ -583,6 +585,7 @@ export interface OperationProblemCodes {
     | 'unauthenticated'
     | 'not_message_author'
     | 'not_a_participant'
+    | 'space_is_read_only'
     | 'email_not_verified'
     | 'insufficient_scope'
     | 'message_not_found'

@@ -902,7 +902,8 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * Send a message
  *
- * Sends a message to a space. Returns 403 if the caller is not a participant in the space.
+ * Sends a message to a space. Returns 403 if the caller is not a participant in the space, or if `posting` of the space
+ * is `moderators` and the caller is neither its creator nor a moderator.
  *
  * With `reply_to`, the message answers another one in the same space. Returns 404 with `message_not_found` if there is
  * none. `reply_to` of the new message always has the author and the beginning of the other one as they are now. It

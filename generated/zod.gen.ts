@@ -142,6 +142,7 @@ export const zSpace = z.object({
     title: z.string(),
     description: z.string(),
     visibility: z.string(),
+    posting: z.string(),
     creator: zUserSummary,
     participant_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     tags: z.array(zTag).max(10, 'must have at most 10 items'),
@@ -673,6 +674,14 @@ export const zMessageEdit = z.object({
 export const zVisibility = z.enum(['public', 'private']);
 
 /**
+ * Who can send messages to a space, and edit their own: all participants, or only the creator and the moderators, as for
+ * announcements or an archive. Appreciations and deletions do not depend on it. `participants` if a new space has none.
+ * Responses can have further values.
+ *
+ */
+export const zPosting = z.enum(['participants', 'moderators']);
+
+/**
  * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
  * removed, and white space is normalised. Of tags that match each other in the tag search, such as `tea` and
  * `Tea`, only the first is kept.
@@ -687,6 +696,7 @@ export const zSpaceCreation = z.object({
     title: zSpaceTitle,
     description: zSpaceDescription,
     visibility: zVisibility,
+    posting: zPosting.optional(),
     tags: zTagNames
 });
 
@@ -697,6 +707,7 @@ export const zSpaceUpdate = z.object({
     title: zSpaceTitle.optional(),
     description: zSpaceDescription.optional(),
     visibility: zVisibility.optional(),
+    posting: zPosting.optional(),
     tags: zTagNames.optional()
 });
 

@@ -30,7 +30,7 @@ interface Rule {
   idle?: readonly CallerName[];
 }
 
-/** A user, or a message. Those who are not the caller are others with the same role, but for the creator. */
+/** A user, a message or a space. Users who are not the caller are others with the same role, but for the creator. */
 export type Target =
   | 'caller'
   | 'creator'
@@ -41,7 +41,9 @@ export type Target =
   | 'message of the creator'
   | 'message of a moderator'
   | 'message of a participant'
-  | 'own message';
+  | 'own message'
+  | 'own message in a read-only space'
+  | 'read-only space';
 
 type Refusals = Partial<Record<CallerName, string>>;
 
@@ -121,8 +123,18 @@ export const rules: readonly Rule[] = [
   },
   { operation: 'listMessages' },
   { operation: 'sendMessage', refused: notParticipant },
+  {
+    operation: 'sendMessage',
+    on: 'read-only space',
+    refused: { ...notParticipant, participant: 'space_is_read_only' },
+  },
   { operation: 'getMessage' },
   { operation: 'editMessage', on: 'own message', ...ofAuthor('not_a_participant') },
+  {
+    operation: 'editMessage',
+    on: 'own message in a read-only space',
+    ...ofAuthor('not_a_participant', { participant: 'space_is_read_only' }),
+  },
   {
     operation: 'editMessage',
     on: 'message of the creator',
@@ -144,8 +156,8 @@ export const rules: readonly Rule[] = [
 ];
 
 /** Returns the refusals of authors, who find their own messages even in a private space that they have left. */
-function ofAuthor(code?: string): Pick<Rule, 'refused' | 'private'> {
-  const refused = code === undefined ? {} : refuse(code, 'former', 'removed');
+function ofAuthor(code?: string, others: Refusals = {}): Pick<Rule, 'refused' | 'private'> {
+  const refused = code === undefined ? {} : { ...refuse(code, 'former', 'removed'), ...others };
   return { refused, private: { former: 'ok', removed: 'ok', ...refused } };
 }
 
@@ -159,7 +171,7 @@ export function outcomeOf(
 ): string | undefined {
   const operation = operations.find(({ operationId }) => operationId === rule.operation);
   if (caller === 'anonymous' && operation?.authentication === 'required') return 'unauthenticated';
-  if (rule.on === 'own message' && (caller === 'anonymous' || caller === 'stranger')) {
+  if (rule.on?.startsWith('own message') && (caller === 'anonymous' || caller === 'stranger')) {
     return undefined;
   }
   const own = rule[visibility]?.[caller];

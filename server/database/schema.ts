@@ -124,12 +124,14 @@ export interface Spaces {
   title: string;
   description: string;
   visibility: 'public' | 'private';
+  /** Who can write in it. */
+  posting: 'participants' | 'moderators';
   /** Set for private spaces. */
   invitation_code: string | null;
   /** Number of participations without `left_at`. Updated in the transaction that changes them. */
   participant_count: number;
   created_at: string;
-  /** Increases with every change of title, description, visibility, tags or invitation code. */
+  /** Increases with every change of title, description, visibility, posting, tags or invitation code. */
   version: Generated<number>;
   changed_in: number | null;
 }

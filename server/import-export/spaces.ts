@@ -22,6 +22,7 @@ export interface SpaceRecord {
   title: string;
   description?: string;
   visibility?: 'public' | 'private';
+  posting?: 'participants' | 'moderators';
   /** Only for a private space. At least 22 characters. If it is missing, the import generates one. */
   invitation_code?: string;
   tags?: string[];
@@ -46,6 +47,7 @@ export const spaceSchema = recordSchema('space', ['creator_id', 'title'], {
   title: textSchema('SpaceCreation', 'title'),
   description: textSchema('SpaceCreation', 'description'),
   visibility: { enum: ['public', 'private'] },
+  posting: { enum: ['participants', 'moderators'] },
   invitation_code: { ...id, minLength: MIN_INVITATION_CODE_LENGTH },
   tags: {
     type: 'array',
@@ -82,6 +84,7 @@ export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceR
         'spaces.title',
         'spaces.description',
         'spaces.visibility',
+        'spaces.posting',
         'spaces.invitation_code',
         'spaces.created_at',
         'participations.read_until',
@@ -107,6 +110,7 @@ export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceR
         title: row.title,
         description: row.description,
         visibility: row.visibility,
+        posting: row.posting,
         invitation_code: row.invitation_code ?? undefined,
         tags: spaceTags.map(({ tag_name }) => tag_name),
         tag_ids: spaceTags.map(({ tag_id }) => tag_id),
@@ -136,6 +140,7 @@ const insertSpaces = prepareForRows(
     title: 'text',
     description: 'text',
     visibility: 'text',
+    posting: 'text',
     invitation_code: 'nullable text',
     participant_count: 'bigint',
     created_at: 'text',
@@ -148,6 +153,7 @@ const insertSpaces = prepareForRows(
         rows.map((row) => ({
           ...row,
           visibility: row.visibility.$castTo<Spaces['visibility']>(),
+          posting: row.posting.$castTo<Spaces['posting']>(),
         })),
       )
       .onConflict((conflict) => conflict.column('space_id').doNothing())
@@ -215,6 +221,7 @@ function spaceOf(record: SpaceRecord, creatorPk: number) {
     title,
     description,
     visibility,
+    posting: record.posting ?? ('participants' as const),
     invitation_code: record.invitation_code ?? invitationCodeFor(visibility),
     // Set at the end of the import.
     participant_count: 0,

@@ -7,7 +7,7 @@ import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { updateWords } from '../message-words/update.ts';
 import type { AvatarResources, QuotaResources, ResourceState } from '../resources.ts';
-import { requireEditable } from '../spaces/rights.ts';
+import { requireEditable, requireWritable } from '../spaces/rights.ts';
 import { findAnySpace } from '../spaces/space-access.ts';
 import { listSubject, spaceSubject } from '../spaces/subjects.ts';
 import { countWords } from '../text/word-count.ts';
@@ -23,7 +23,7 @@ import { findMessage, messageNotFound, readMessage, stateOf } from './messages.t
  * @param isExpected whether the caller wants to edit a message in this state
  * @param claim the idempotency key of the request, if it has one
  * @throws DomainError `invalid_request`, `message_not_found`, `not_message_author`, `not_a_participant`,
- *   `precondition_failed`, `too_many_requests`
+ *   `space_is_read_only`, `precondition_failed`, `too_many_requests`
  */
 export async function editMessage(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
@@ -40,8 +40,9 @@ export async function editMessage(
     await countOperation(trx, quotas, caller, 'editMessage');
     const found = await findMessage(trx, caller, messageId);
     // Authors find their messages in hidden spaces, too, but only to delete them.
-    await findAnySpace(trx, caller, found.spaceId, messageNotFound);
+    const space = await findAnySpace(trx, caller, found.spaceId, messageNotFound);
     requireEditable(found, caller);
+    requireWritable(space);
     const message = await readMessage(trx, avatars, found.pk, caller);
     if (!isExpected(stateOf(message))) {
       throw new DomainError(

@@ -29,6 +29,7 @@ import {
   type Role,
   requireDeletable,
   requireRight,
+  requireWritable,
 } from '../spaces/rights.ts';
 import { findSpace } from '../spaces/space-access.ts';
 import { spaceSubject } from '../spaces/subjects.ts';
@@ -131,7 +132,8 @@ export async function getMessage(
 /**
  * Sends a message to a space in which the caller is a participant.
  * @param claim the idempotency key of the request, if it has one
- * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `message_not_found`, `too_many_requests`
+ * @throws DomainError `invalid_request`, `space_not_found`, `not_a_participant`, `space_is_read_only`,
+ *   `message_not_found`, `too_many_requests`
  */
 export async function sendMessage(
   { engine, avatars, quotas }: AvatarResources & QuotaResources,
@@ -150,6 +152,7 @@ export async function sendMessage(
     const space = await findSpace(trx, caller, spaceId);
     if (reply_to && original?.spacePk !== space.pk) throw originalNotFound();
     requireRight(space, 'sendMessages');
+    requireWritable(space);
     const mentioned = await findMentioned(trx, space.pk, text);
     const { ms, transaction } = await engine.nextEvent(trx, [space.pk]);
     const row = {

@@ -36,6 +36,7 @@ export async function describeSpaces(
       title: row.title,
       description: row.description,
       visibility: row.visibility,
+      posting: row.posting,
       creator: summarizeUser(avatars, row),
       participant_count: row.participant_count,
       tags: [],
@@ -72,6 +73,7 @@ const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (d
       'spaces.title',
       'spaces.description',
       'spaces.visibility',
+      'spaces.posting',
       'spaces.participant_count',
       'spaces.created_at',
       'spaces.invitation_code',
@@ -92,7 +94,7 @@ const selectSpaces = prepareForSet({ spacePk: 'bigint', callerPk: 'bigint' }, (d
 /** Returns everything that determines the result of `describeSpace`. */
 export function stateOf(
   avatars: AvatarUrls,
-  space: Omit<FoundSpace, 'pk' | 'creatorPk' | 'visibility' | 'invitationCode'>,
+  space: Omit<FoundSpace, 'pk' | 'creatorPk' | 'visibility' | 'posting' | 'invitationCode'>,
 ): ResourceState {
   return {
     version: space.version,

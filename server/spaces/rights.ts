@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Visibility } from '../../generated/types.gen.ts';
+import type { Posting, Visibility } from '../../generated/types.gen.ts';
 import { type Caller, hasScope, requireScope } from '../auth/sessions.ts';
 import { DomainError } from '../errors.ts';
 
@@ -42,6 +42,11 @@ const rights = {
     code: 'not_a_participant',
     detail: 'Only participants can send messages. Join the space first.',
   },
+  writeInReadOnlySpaces: {
+    roles: ['creator', 'moderator'],
+    code: 'space_is_read_only',
+    detail: 'Only the creator and the moderators can write in this space.',
+  },
   editOwnMessages: {
     roles: ['creator', 'moderator', 'participant'],
     code: 'not_a_participant',
@@ -70,11 +75,19 @@ export function hasRight({ role }: { role: Role | null }, right: Right): boolean
   return roles.includes(role);
 }
 
-/** @throws DomainError `not_space_creator`, `not_space_moderator`, `not_a_participant`, `not_message_author` */
+/**
+ * @throws DomainError `not_space_creator`, `not_space_moderator`, `not_a_participant`, `space_is_read_only`,
+ *   `not_message_author`
+ */
 export function requireRight(member: { role: Role | null }, right: Right): void {
   if (hasRight(member, right)) return;
   const { code, detail } = rights[right];
   throw new DomainError(code, detail);
+}
+
+/** @throws DomainError `space_is_read_only` */
+export function requireWritable(space: { role: Role | null; posting: Posting }): void {
+  if (space.posting === 'moderators') requireRight(space, 'writeInReadOnlySpaces');
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Visibility } from '../../generated/types.gen.ts';
+import type { Posting, Visibility } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Database, Engine } from '../database/engine.ts';
 import { prepare } from '../database/prepared.ts';
@@ -18,6 +18,7 @@ export interface FoundSpace {
   pk: number;
   creatorPk: number;
   visibility: Visibility;
+  posting: Posting;
   invitationCode: string | null;
   /** Of the caller. Null if the caller does not participate now. */
   role: Role | null;
@@ -88,6 +89,7 @@ function selectSpace(db: Database, callerPk: RawBuilder<number>, spaceId: RawBui
       'spaces.pk',
       'spaces.creator_pk as creatorPk',
       'spaces.visibility',
+      'spaces.posting',
       'spaces.invitation_code as invitationCode',
       'spaces.version',
       'spaces.participant_count as participantCount',

@@ -46,6 +46,7 @@ export async function createSpace(
     title,
     description,
     visibility: creation.visibility,
+    posting: creation.posting ?? 'participants',
     invitation_code: invitationCodeFor(creation.visibility),
     participant_count: 1,
     created_at: new Date().toISOString(),
@@ -192,7 +193,7 @@ type SpaceChanges = {
  * @throws DomainError `invalid_request`
  */
 function changesOf(space: Space, update: SpaceUpdate): SpaceChanges {
-  const { title, description, visibility } = update;
+  const { title, description, visibility, posting } = update;
   const tags = update.tags && parseTags(update.tags);
   const isSame = (tag: TagName, i: number) => tag.name === space.tags[i]?.tag_name;
   const hasSameTags = tags?.length === space.tags.length && tags.every(isSame);
@@ -200,6 +201,7 @@ function changesOf(space: Space, update: SpaceUpdate): SpaceChanges {
     title: changeOf(space.title, title, parseTitle),
     description: changeOf(space.description, description, parseDescription),
     visibility: changeOf(space.visibility, visibility),
+    posting: changeOf(space.posting, posting),
     tags: hasSameTags ? undefined : tags,
   };
 }

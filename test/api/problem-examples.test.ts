@@ -534,6 +534,20 @@ const requests: Record<string, () => Promise<Response>> = {
   'markRead 404 message_not_found': () => markRead(space.space_id, 'unknown'),
   'leaveSpace 409': () =>
     app.fetch(`/api/participations/${space.space_id}`, { method: 'DELETE', headers: ada.headers }),
+  'sendMessage 403 space_is_read_only': async () => {
+    const { space_id } = await createSpace(await app.register(), { posting: 'moderators' });
+    await joinSpace(bob, { space_id });
+    return sendJson('POST', '/api/messages', { space_id, text: 'Hello' }, bob.headers);
+  },
+  'editMessage 403 space_is_read_only': async () => {
+    const creator = await app.register();
+    const readOnly = await createSpace(creator);
+    await joinSpace(bob, readOnly);
+    const { message_id } = await sendMessage(bob, readOnly, 'Hello');
+    const path = `/api/spaces/${readOnly.space_id}`;
+    await sendJson('PATCH', path, { posting: 'moderators' }, creator.headers);
+    return sendJson('PATCH', `/api/messages/${message_id}`, { text: 'Bye' }, bob.headers);
+  },
   'sendMessage 403 not_a_participant': () =>
     sendJson('POST', '/api/messages', { space_id: space.space_id, text: 'Hello' }, bob.headers),
   'editMessage 400': () =>

@@ -57,6 +57,7 @@ describe('createSpace', () => {
       title: 'Sourdough',
       description: 'Starters.',
       visibility: 'public',
+      posting: 'participants',
       creator: {
         user_id: ann.userId,
         username: 'ann',
@@ -150,6 +151,7 @@ describe('createSpace', () => {
     ['an unknown visibility', 'visibility', 'secret'],
     ['a visibility in capitals', 'visibility', 'Public'],
     ['an empty visibility', 'visibility', ''],
+    ['an unknown posting', 'posting', 'nobody'],
     ['eleven tags', 'tags', Array.from({ length: 11 }, (_, i) => `tag ${i}`)],
     ['a tag of 65 code points', 'tags/1', ['fine', 'a'.repeat(65)]],
     ['an empty tag', 'tags/0', ['']],
@@ -205,6 +207,7 @@ describe('updateSpace', () => {
     { description: '' },
     { visibility: 'private' as const },
     { visibility: 'public' as const },
+    { posting: 'moderators' as const },
     { title: 'Kite flying', description: 'On the beach.' },
   ])('changes only %j', async (update) => {
     const changed = await updateSpace(ann, space, update);

@@ -18,7 +18,9 @@ export function recordsToList(now: Date): DataRecord[] {
     const space_id = `s${i}`;
     const creator_id = `u${i % 6}`;
     const visibility = i % 5 === 4 ? 'private' : 'public';
-    records.push({ type: 'space', space_id, creator_id, title, description, visibility, tags });
+    const posting = i % 7 === 6 ? 'moderators' : 'participants';
+    const access = { visibility, posting } as const;
+    records.push({ type: 'space', space_id, creator_id, title, description, ...access, tags });
     const others = pickDistinct(
       random,
       users.filter((user_id) => user_id !== creator_id),

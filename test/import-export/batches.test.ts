@@ -359,6 +359,7 @@ const spaces = fc
     tags: fc.array(pick('rye', 'Rye', 'oats', '#spelt', '#'), { maxLength: 3 }),
     tag_ids: maybe(fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 3 })),
     created_at: fc.constant(created_at),
+    posting: maybe(pick('participants', 'moderators')),
   })
   .map(({ visibility, ...record }) => ({ ...record, ...visibility }));
 const participants = fc.record({

@@ -106,6 +106,7 @@ const record = fc.oneof(
     title: mostly(fc.constantFrom('Open', '\u202eesrever', '#'), 'O"\u0000', ' '),
     description: optional(fc.constantFrom('', 'a\u2028b', '</script>')),
     visibility: optional(fc.constantFrom('public', 'private')),
+    posting: optional(fc.constantFrom('participants', 'moderators')),
     invitation_code: optional(mostly(fc.constantFrom('a'.repeat(22), 'b'.repeat(64)), 'short')),
     tags: optional(fc.array(fc.constantFrom('baking', 'Baking', '#rye', '__proto__'))),
     tag_ids: optional(fc.array(fc.constantFrom(1, 2, 7, 2 ** 52, 2 ** 53), { maxLength: 4 })),

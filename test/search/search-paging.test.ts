@@ -155,6 +155,7 @@ describe('The pages of a search', () => {
               title: '川町山川',
               description: '',
               visibility: 'public',
+              posting: 'participants',
               invitation_code: null,
               participant_count: 1,
               created_at: new Date().toISOString(),

@@ -114,9 +114,9 @@ async function openScene(visibility: Visibility, { users, anonymous }: Stage): P
 function inputsFor({ operation: operationId, on }: Rule, name: CallerName, scene: Scene): Inputs {
   const operation = operations.find((each) => each.operationId === operationId);
   const names = operation?.parameters.map((parameter) => parameter.name) ?? [];
-  const own = scene.messages[name];
-  const message =
-    on === 'own message' ? own : scene.messagesOf[on ?? 'message of the creator'];
+  const message = on?.startsWith('own message')
+    ? scene.messages[name]
+    : scene.messagesOf[on ?? 'message of the creator'];
   return {
     space_id: names.includes('space_id') ? scene.space.space_id : undefined,
     message_id: names.includes('message_id') ? message?.message_id : undefined,
@@ -168,6 +168,10 @@ function withoutIds(problem: Problem, id: string): unknown {
 async function tryAll(rule: Rule, visibility: Visibility, stage: Stage): Promise<void> {
   const { operation } = rule;
   const scene = await openScene(visibility, stage);
+  if (rule.on?.includes('read-only')) {
+    const { space_id } = scene.space;
+    await scene.callers.creator.call('updateSpace', { space_id, posting: 'moderators' });
+  }
   const before = await stateOf(scene);
   const permitted: CallerName[] = [];
   for (const name of CALLERS) {

@@ -670,6 +670,27 @@ export const spaces: Scenario[] = [
     },
   },
   {
+    operation: 'updateSpace',
+    sentence: 'only the creator and the moderators write in a read-only space, until it is none',
+    rule: 'Who can send messages to a space, and edit their own: all participants, or only the creator and the moderators',
+    async run({ users }) {
+      const [ada, grace, other] = (await users(3)) as [User, User, User];
+      const created = await createSpace(ada, { posting: 'moderators' });
+      equal(created.posting, 'moderators', 'posting of a new space');
+      const { space_id } = created;
+      await join(created, grace, other);
+      await ada.call('appointModerator', { space_id, user_id: grace.id });
+      const message = await send(grace, created);
+      await other.refused('sendMessage', { space_id, text: 'Hello' }, 'space_is_read_only');
+      await other.call('appreciateMessage', { message_id: message.message_id });
+      equal((await reread(other, created)).posting, 'moderators', 'posting');
+      const changed = await ada.call('updateSpace', { space_id, posting: 'participants' });
+      equal(changed, { ...(await reread(ada, created)), posting: 'participants' }, 'The space');
+      await send(other, created);
+      equal((await createSpace(ada)).posting, 'participants', 'posting of a space without it');
+    },
+  },
+  {
     operation: 'appointModerator',
     sentence: 'a moderator deletes messages, and removes and readmits participants',
     rule: 'Moderators can delete all messages in it, and list, remove and readmit\nparticipants, but neither the creator nor other moderators.',

@@ -272,7 +272,8 @@ CREATE TABLE spaces (
   visibility TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
   invitation_code TEXT,
   participant_count INTEGER NOT NULL,
-  created_at TEXT NOT NULL, version INTEGER NOT NULL DEFAULT 1, changed_in INTEGER,
+  created_at TEXT NOT NULL, version INTEGER NOT NULL DEFAULT 1, changed_in INTEGER, posting TEXT NOT NULL DEFAULT 'participants'
+  CHECK (posting IN ('participants', 'moderators')),
   CHECK ((invitation_code IS NOT NULL) = (visibility = 'private'))
 ) STRICT;
 

@@ -58,7 +58,7 @@ const serviceHandlers: Pick<
     return reply.code(200).send({ message: 'The account has been deleted.' });
   },
   createSpace: async (request, reply) => {
-    const { title, description, visibility, tags } = request.body;
+    const { title, description, visibility, posting = 'participants', tags } = request.body;
     const { user_id, username } = callerOf(request);
     const now = new Date().toISOString();
     const space: Space = {
@@ -66,6 +66,7 @@ const serviceHandlers: Pick<
       title,
       description,
       visibility,
+      posting,
       creator: { user_id, username, profile_picture: 'https://example.org/avatar.webp' },
       participant_count: 1,
       tags: tags.map((tag_name, index) => ({ tag_id: index + 1, tag_name })),

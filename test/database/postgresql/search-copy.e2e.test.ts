@@ -202,6 +202,7 @@ test('Thousands of spaces from one transaction are found in steps, and disappear
       title: `Myriad ${i}`,
       description: '',
       visibility: 'public' as const,
+      posting: 'participants' as const,
       invitation_code: null,
       participant_count: 0,
       created_at: new Date().toISOString(),

@@ -18,12 +18,12 @@ import { Invitation } from './invitation.tsx';
 import { Participants } from './participants.tsx';
 import { Removals } from './removals.tsx';
 import { ReportButton } from './report-button.tsx';
+import { canModerate } from './rights.ts';
 
 /** What a space is about, who is in it, and what can be done with it. */
 export function About({ space }: { space: Space }) {
   const { space_id, creator } = space;
   const ownId = useProfile()?.user_id;
-  const role = space.participation?.role;
   return (
     <aside className="about" aria-label="About this space">
       <section aria-label="Description">
@@ -38,7 +38,7 @@ export function About({ space }: { space: Space }) {
       {space.invitation_code && <Invitation space={space} code={space.invitation_code} />}
       {ownId && (
         <section className="buttons" aria-label="Actions">
-          {role === 'creator' ? (
+          {space.participation?.role === 'creator' ? (
             <>
               <EditSpace space={space} />
               <DeleteSpace space={space} />
@@ -53,7 +53,7 @@ export function About({ space }: { space: Space }) {
       )}
       {/* After the actions, because the list can be long. */}
       {ownId && <Participants space={space} />}
-      {(role === 'creator' || role === 'moderator') && <Removals spaceId={space_id} />}
+      {canModerate(space) && <Removals spaceId={space_id} />}
     </aside>
   );
 }

@@ -12,6 +12,7 @@ import { Composer } from './composer.tsx';
 import { JoinBar } from './join-bar.tsx';
 import { Mentionable } from './mention-field.tsx';
 import { MessageItem } from './message-item.tsx';
+import { canWrite } from './rights.ts';
 import { useScrolling } from './scrolling.ts';
 import { UnsentItem } from './unsent-item.tsx';
 
@@ -107,7 +108,7 @@ export function Conversation({ space, linkedId, onAccessChange }: ConversationPr
                 isContinued={message !== firstUnread && isContinued(message, messages[index - 1])}
                 isFirstUnread={message === firstUnread}
                 isLinked={message.message_id === linkedId}
-                onReply={space.participation ? reply : undefined}
+                onReply={canWrite(space) ? reply : undefined}
               />
             ))}
             {profile &&
@@ -144,8 +145,10 @@ export function Conversation({ space, linkedId, onAccessChange }: ConversationPr
             </button>
           </p>
         )}
-        {space.participation ? (
+        {canWrite(space) ? (
           <Composer draft={draft} setDraft={setDraft} onSend={sendAtEnd} />
+        ) : space.participation ? (
+          <p className="join-bar">Only the creator and the moderators write in this space.</p>
         ) : (
           <JoinBar space={space} />
         )}

@@ -77,6 +77,12 @@ function EditForm({ spaceId, onClose }: { spaceId: string; onClose: () => void }
 }
 
 /** Returns the fields of the form as one text, to compare them. */
-function contentOf({ title, description, visibility, tags }: Space): string {
-  return JSON.stringify([title, description, visibility, tags.map(({ tag_name }) => tag_name)]);
+function contentOf({ title, description, visibility, posting, tags }: Space): string {
+  return JSON.stringify([
+    title,
+    description,
+    visibility,
+    posting,
+    tags.map(({ tag_name }) => tag_name),
+  ]);
 }

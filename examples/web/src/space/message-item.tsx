@@ -15,6 +15,7 @@ import { MessageText } from './message-text.tsx';
 import { Original } from './original.tsx';
 import { OwnText } from './own-text.tsx';
 import { ReportButton } from './report-button.tsx';
+import { canModerate, canWrite } from './rights.ts';
 
 interface MessageItemProps {
   message: Message;
@@ -103,8 +104,7 @@ function Actions({ message, space, className, onEdit, onReply }: ActionsProps) {
   const deletion = useMutation({ ...deleteMessageMutation(), onSuccess: showConfirmation });
   const report = useMutation({ ...reportMessageMutation(), onSuccess: showConfirmation });
   const quoted = quote(message.text);
-  const role = space.participation?.role;
-  const canDelete = ownId === author.user_id || role === 'creator' || role === 'moderator';
+  const canDelete = ownId === author.user_id || canModerate(space);
   return (
     <div className={`message-actions ${className}`}>
       <a
@@ -136,7 +136,7 @@ function Actions({ message, space, className, onEdit, onReply }: ActionsProps) {
           variables={(body) => ({ path: { message_id }, body })}
         />
       )}
-      {ownId === author.user_id && (
+      {ownId === author.user_id && canWrite(space) && (
         <button
           type="button"
           className="icon-button"

@@ -13,6 +13,7 @@ import { Icon } from '../ui/icon.tsx';
 import { showFailure, showNotice } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
+import { canModerate } from './rights.ts';
 
 /** Who is in a space. Its creator appoints moderators, and all of these can remove participants. */
 export function Participants({ space }: { space: Space }) {
@@ -20,7 +21,6 @@ export function Participants({ space }: { space: Space }) {
   const own = space.participation?.role;
   const ownId = useProfile()?.user_id;
   const removable = own === 'creator' ? ['participant', 'moderator'] : ['participant'];
-  const canModerate = own === 'creator' || own === 'moderator';
   const participants = useInfiniteQuery(listParticipantsInfiniteOptions({ query: { space_id } }));
   return (
     <section aria-label="Participants">
@@ -46,7 +46,7 @@ export function Participants({ space }: { space: Space }) {
             {own === 'moderator' && user.user_id === ownId && (
               <Resign spaceId={space_id} user={user} />
             )}
-            {canModerate && user.user_id !== ownId && removable.includes(role) && (
+            {canModerate(space) && user.user_id !== ownId && removable.includes(role) && (
               <Remove spaceId={space_id} user={user} />
             )}
           </li>

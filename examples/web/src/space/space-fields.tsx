@@ -1,5 +1,10 @@
-import type { Space, SpaceCreation, SpaceUpdate } from 'space-service';
+import type { Posting, Space, SpaceCreation, SpaceUpdate } from 'space-service';
 import { Field, textsOf } from '../ui/form.tsx';
+
+const WRITERS = {
+  participants: 'All participants',
+  moderators: 'Only you and the moderators, for announcements or an archive',
+};
 
 const READERS = { public: 'Everybody', private: 'Only those with an invitation link' };
 
@@ -7,6 +12,8 @@ const READERS = { public: 'Everybody', private: 'Only those with an invitation l
 export function SpaceFields({ space }: { space?: Space }) {
   // Later versions of the service can add others, which are not public.
   const visibility = (space?.visibility ?? 'public') === 'public' ? 'public' : 'private';
+  const posting =
+    (space?.posting ?? 'participants') === 'participants' ? 'participants' : 'moderators';
   return (
     <>
       <Field
@@ -48,14 +55,25 @@ export function SpaceFields({ space }: { space?: Space }) {
           </label>
         ))}
       </fieldset>
+      <fieldset>
+        <legend>Who can write in it?</legend>
+        {Object.entries(WRITERS).map(([value, writers]) => (
+          <label key={value}>
+            <input type="radio" name="posting" value={value} defaultChecked={value === posting} />
+            {writers}
+          </label>
+        ))}
+      </fieldset>
     </>
   );
 }
 
 export function spaceOf(fields: FormData): SpaceCreation {
-  const texts = textsOf(fields, 'title', 'description', 'tags', 'visibility');
+  const texts = textsOf(fields, 'title', 'description', 'tags', 'visibility', 'posting');
   const tags = texts.tags.split(',').filter((tag) => tag.trim() !== '');
-  return { ...texts, tags, visibility: texts.visibility as SpaceCreation['visibility'] };
+  const visibility = texts.visibility as SpaceCreation['visibility'];
+  const posting = texts.posting as Posting;
+  return { ...texts, tags, visibility, posting };
 }
 
 /** Returns the changes of a space. Omits tags that nobody has changed, because one with a comma would be divided. */
