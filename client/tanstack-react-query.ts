@@ -241,12 +241,16 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   undoRemoval: PARTICIPANTS,
   markRead: PARTICIPATION,
   sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
-  editMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
-  deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
+  editMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile', 'listReports'],
+  deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile', 'listReports'],
   appreciateMessage: [...MESSAGES, 'listAppreciations'],
   withdrawAppreciation: [...MESSAGES, 'listAppreciations'],
-  reportSpace: [],
-  reportMessage: [],
+  reportSpace: ['listReports'],
+  reportMessage: ['listReports'],
+  reportUser: [],
+  withdrawSpaceReport: ['listReports'],
+  withdrawMessageReport: ['listReports'],
+  withdrawUserReport: [],
 };
 
 /**

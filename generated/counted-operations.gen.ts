@@ -16,6 +16,7 @@ export const COUNTED_OPERATIONS = {
   appreciateMessage: 'change',
   reportSpace: 'change',
   reportMessage: 'change',
+  reportUser: 'change',
 } as const;
 
 export type CountedOperation = keyof typeof COUNTED_OPERATIONS;

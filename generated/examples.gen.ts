@@ -200,6 +200,13 @@ export interface OperationTypes {
     successExample: 'success';
     errorStatus: keyof types.SendMessageErrors;
   };
+  listReports: {
+    method: 'GET';
+    data: types.ListReportsData;
+    response: types.ListReportsResponse;
+    successExample: 'first' | 'last';
+    errorStatus: keyof types.ListReportsErrors;
+  };
   getServer: {
     method: 'GET';
     data: types.GetServerData;
@@ -347,12 +354,40 @@ export interface OperationTypes {
     successExample: 'success';
     errorStatus: keyof types.ReportSpaceErrors;
   };
+  withdrawSpaceReport: {
+    method: 'DELETE';
+    data: types.WithdrawSpaceReportData;
+    response: types.WithdrawSpaceReportResponse;
+    successExample: 'success';
+    errorStatus: keyof types.WithdrawSpaceReportErrors;
+  };
   reportMessage: {
     method: 'PUT';
     data: types.ReportMessageData;
     response: types.ReportMessageResponse;
     successExample: 'success';
     errorStatus: keyof types.ReportMessageErrors;
+  };
+  withdrawMessageReport: {
+    method: 'DELETE';
+    data: types.WithdrawMessageReportData;
+    response: types.WithdrawMessageReportResponse;
+    successExample: 'success';
+    errorStatus: keyof types.WithdrawMessageReportErrors;
+  };
+  reportUser: {
+    method: 'PUT';
+    data: types.ReportUserData;
+    response: types.ReportUserResponse;
+    successExample: 'success';
+    errorStatus: keyof types.ReportUserErrors;
+  };
+  withdrawUserReport: {
+    method: 'DELETE';
+    data: types.WithdrawUserReportData;
+    response: types.WithdrawUserReportResponse;
+    successExample: 'success';
+    errorStatus: keyof types.WithdrawUserReportErrors;
   };
   appointModerator: {
     method: 'PUT';
@@ -2215,7 +2250,7 @@ const problem86: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
-    "detail": "Only the author, and the creator and the moderators of the space, can delete a message.",
+    "detail": "Only its author and the creator and moderators of the space can delete a message.",
     "code": "not_message_author",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
@@ -2963,6 +2998,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             {
               "space_id": null,
               "message_id": "0195d3cb-7d22-7e5a-8c41-1a2b3c4d5e6f",
+              "user_id": null,
               "reason": "The message insults another participant.",
               "created_at": "2026-03-03T08:00:00.000Z"
             }
@@ -4069,6 +4105,76 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       body_too_large: problem16,
       unsupported_media_type: problem17,
       idempotency_key_reused: problem55,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listReports: {
+    method: 'GET',
+    pathname: /\/api\/reports$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "report_id": "3b7e2c54-90ad-4f6e-8f0e-6c1d2a9b8e77",
+              "reason": "The message insults another participant.",
+              "created_at": "2026-03-03T08:00:00.000Z",
+              "message": {
+                "message_id": "0195d3cb-7d22-7e5a-8c41-1a2b3c4d5e6f",
+                "author": {
+                  "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
+                  "username": "mallory",
+                  "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+                },
+                "text": "Your bread is as dull as you are.",
+                "created_at": "2026-03-03T07:58:12.004Z"
+              }
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "report_id": "9c1f0d3e-2b4a-4c5d-9e6f-7a8b9c0d1e2f",
+              "reason": "The description links to a counterfeit shop.",
+              "created_at": "2026-03-02T20:41:09.518Z",
+              "message": null
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      not_space_moderator: problem50,
+      space_not_found: problem46,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -5253,6 +5359,29 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       unavailable: problem6,
     },
   },
+  withdrawSpaceReport: {
+    method: 'DELETE',
+    pathname: /\/api\/reports\/spaces\/(?<space_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "You have no open report about it."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem58,
+      unauthenticated: problem7,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
   reportMessage: {
     method: 'PUT',
     pathname: /\/api\/reports\/messages\/(?<message_id>[^/]+)$/,
@@ -5283,6 +5412,82 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       body_too_large: problem16,
       unsupported_media_type: problem17,
       too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  withdrawMessageReport: {
+    method: 'DELETE',
+    pathname: /\/api\/reports\/messages\/(?<message_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "You have no open report about it."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem73,
+      unauthenticated: problem7,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  reportUser: {
+    method: 'PUT',
+    pathname: /\/api\/reports\/users\/(?<user_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "The operator of this server will review your report."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem81,
+      unauthenticated: problem7,
+      email_not_verified: problem10,
+      user_not_found: problem80,
+      request_timeout: problem11,
+      too_many_reports: problem82,
+      body_too_large: problem14,
+      unsupported_media_type: problem15,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  withdrawUserReport: {
+    method: 'DELETE',
+    pathname: /\/api\/reports\/users\/(?<user_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "You have no open report about it."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem79,
+      unauthenticated: problem7,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -5338,7 +5543,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
         },
         "body": {
-          "message": "The user is no longer a moderator."
+          "message": "The user is not a moderator."
         }
       }
     },

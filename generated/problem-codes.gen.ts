@@ -656,6 +656,16 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  listReports:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'not_space_moderator'
+    | 'space_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   reportSpace:
     | 'invalid_request'
     | 'unauthenticated'
@@ -670,6 +680,12 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  withdrawSpaceReport:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   reportMessage:
     | 'invalid_request'
     | 'unauthenticated'
@@ -681,6 +697,31 @@ export interface OperationProblemCodes {
     | 'body_too_large'
     | 'unsupported_media_type'
     | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  withdrawMessageReport:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  reportUser:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'email_not_verified'
+    | 'user_not_found'
+    | 'request_timeout'
+    | 'too_many_reports'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  withdrawUserReport:
+    | 'invalid_request'
+    | 'unauthenticated'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';

@@ -359,8 +359,8 @@ export type Participation = {
 };
 
 /**
- * The beginning of a message, as it is now: in a participation, of the latest one in the space, and in a reply, of the
- * one that it answers. `null` if there is none, or if it has been deleted.
+ * The beginning of a message, as it is now: in a participation, of the latest one in the space, in a reply, of the one
+ * that it answers, and in a report, of the reported one. `null` if there is none, or if it has been deleted.
  *
  */
 export type MessagePreview = {
@@ -880,7 +880,40 @@ export type OwnAppreciation = {
 };
 
 /**
- * A report of a space or of a message. One of the two ids is `null`.
+ * An open report about a space, or about a message in it, as its moderators see it.
+ */
+export type SpaceReport = {
+    /**
+     * Identifier of the report, for the operator of the server
+     */
+    report_id: string;
+    /**
+     * Why the user reported it
+     */
+    reason: string;
+    /**
+     * When the report was sent
+     */
+    created_at: string;
+    message: MessagePreview;
+};
+
+/**
+ * A page of reports.
+ */
+export type SpaceReportPage = {
+    /**
+     * The items; any page can be empty
+     */
+    items: Array<SpaceReport>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * A report of a space, a message or a user. The other two ids are `null`.
  */
 export type OwnReport = {
     /**
@@ -891,6 +924,10 @@ export type OwnReport = {
      * Identifier of the reported message
      */
     message_id: string | null;
+    /**
+     * Identifier of the reported user
+     */
+    user_id: string | null;
     /**
      * Why the user reported it
      */
@@ -1209,7 +1246,7 @@ export type MessageEdit = {
 };
 
 /**
- * A report of a space or of a message.
+ * A report of a space, a message or a user.
  */
 export type ReportCreation = {
     /**
@@ -3672,7 +3709,7 @@ export type DismissModeratorError = DismissModeratorErrors[keyof DismissModerato
 
 export type DismissModeratorResponses = {
     /**
-     * The user is no moderator.
+     * The user is not a moderator of the space.
      */
     200: Confirmation;
 };
@@ -3738,7 +3775,7 @@ export type AppointModeratorError = AppointModeratorErrors[keyof AppointModerato
 
 export type AppointModeratorResponses = {
     /**
-     * The user is a moderator.
+     * The user is a moderator of the space, or its creator.
      */
     200: Participant;
 };
@@ -4640,6 +4677,122 @@ export type ListUserSpacesResponses = {
 
 export type ListUserSpacesResponse = ListUserSpacesResponses[keyof ListUserSpacesResponses];
 
+export type ListReportsData = {
+    body?: never | undefined;
+    path?: never | undefined;
+    query: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number | undefined;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string | undefined;
+    };
+    url: '/api/reports';
+};
+
+export type ListReportsErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The caller is neither the creator nor a moderator of the space.
+     */
+    403: Problem;
+    /**
+     * The space does not exist, or it is private and the caller cannot see it, or the operator has suspended
+     * its creator.
+     *
+     */
+    404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ListReportsError = ListReportsErrors[keyof ListReportsErrors];
+
+export type ListReportsResponses = {
+    /**
+     * A page of reports.
+     */
+    200: SpaceReportPage;
+};
+
+export type ListReportsResponse = ListReportsResponses[keyof ListReportsResponses];
+
+export type WithdrawSpaceReportData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/reports/spaces/{space_id}';
+};
+
+export type WithdrawSpaceReportErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type WithdrawSpaceReportError = WithdrawSpaceReportErrors[keyof WithdrawSpaceReportErrors];
+
+export type WithdrawSpaceReportResponses = {
+    /**
+     * The caller has no open report about the space.
+     */
+    200: Confirmation;
+};
+
+export type WithdrawSpaceReportResponse = WithdrawSpaceReportResponses[keyof WithdrawSpaceReportResponses];
+
 export type ReportSpaceData = {
     body: ReportCreation;
     path: {
@@ -4709,12 +4862,60 @@ export type ReportSpaceError = ReportSpaceErrors[keyof ReportSpaceErrors];
 
 export type ReportSpaceResponses = {
     /**
-     * The report stays open until the operator closes it, or until the reported space or message is deleted.
+     * The report stays open until the operator closes it, the caller withdraws it, or the reported space, message or user
+     * is deleted.
+     *
      */
     200: Confirmation;
 };
 
 export type ReportSpaceResponse = ReportSpaceResponses[keyof ReportSpaceResponses];
+
+export type WithdrawMessageReportData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the message.
+         */
+        message_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/reports/messages/{message_id}';
+};
+
+export type WithdrawMessageReportErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type WithdrawMessageReportError = WithdrawMessageReportErrors[keyof WithdrawMessageReportErrors];
+
+export type WithdrawMessageReportResponses = {
+    /**
+     * The caller has no open report about the message.
+     */
+    200: Confirmation;
+};
+
+export type WithdrawMessageReportResponse = WithdrawMessageReportResponses[keyof WithdrawMessageReportResponses];
 
 export type ReportMessageData = {
     body: ReportCreation;
@@ -4783,12 +4984,136 @@ export type ReportMessageError = ReportMessageErrors[keyof ReportMessageErrors];
 
 export type ReportMessageResponses = {
     /**
-     * The report stays open until the operator closes it, or until the reported space or message is deleted.
+     * The report stays open until the operator closes it, the caller withdraws it, or the reported space, message or user
+     * is deleted.
+     *
      */
     200: Confirmation;
 };
 
 export type ReportMessageResponse = ReportMessageResponses[keyof ReportMessageResponses];
+
+export type WithdrawUserReportData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/reports/users/{user_id}';
+};
+
+export type WithdrawUserReportErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type WithdrawUserReportError = WithdrawUserReportErrors[keyof WithdrawUserReportErrors];
+
+export type WithdrawUserReportResponses = {
+    /**
+     * The caller has no open report about the user.
+     */
+    200: Confirmation;
+};
+
+export type WithdrawUserReportResponse = WithdrawUserReportResponses[keyof WithdrawUserReportResponses];
+
+export type ReportUserData = {
+    body: ReportCreation;
+    path: {
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/reports/users/{user_id}';
+};
+
+export type ReportUserErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The server requires verified email addresses, and that of the caller is not.
+     */
+    403: Problem;
+    /**
+     * The user does not exist, or the operator has suspended the account.
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The caller has 20 open reports.
+     */
+    409: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ReportUserError = ReportUserErrors[keyof ReportUserErrors];
+
+export type ReportUserResponses = {
+    /**
+     * The report stays open until the operator closes it, the caller withdraws it, or the reported space, message or user
+     * is deleted.
+     *
+     */
+    200: Confirmation;
+};
+
+export type ReportUserResponse = ReportUserResponses[keyof ReportUserResponses];
 
 export type GetServerData = {
     body?: never | undefined;

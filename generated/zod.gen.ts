@@ -152,8 +152,8 @@ export const zSpace = z.object({
 });
 
 /**
- * The beginning of a message, as it is now: in a participation, of the latest one in the space, and in a reply, of the
- * one that it answers. `null` if there is none, or if it has been deleted.
+ * The beginning of a message, as it is now: in a participation, of the latest one in the space, in a reply, of the one
+ * that it answers, and in a report, of the reported one. `null` if there is none, or if it has been deleted.
  *
  */
 export const zMessagePreview = z.object({
@@ -403,11 +403,30 @@ export const zOwnAppreciation = z.object({
 });
 
 /**
- * A report of a space or of a message. One of the two ids is `null`.
+ * An open report about a space, or about a message in it, as its moderators see it.
+ */
+export const zSpaceReport = z.object({
+    report_id: z.string(),
+    reason: z.string(),
+    created_at: z.iso.datetime(),
+    message: zMessagePreview
+});
+
+/**
+ * A page of reports.
+ */
+export const zSpaceReportPage = z.object({
+    items: z.array(zSpaceReport).max(100, 'must have at most 100 items'),
+    next_cursor: z.string().nullable()
+});
+
+/**
+ * A report of a space, a message or a user. The other two ids are `null`.
  */
 export const zOwnReport = z.object({
     space_id: z.string().nullable(),
     message_id: z.string().nullable(),
+    user_id: z.string().nullable(),
     reason: z.string(),
     created_at: z.iso.datetime()
 });
@@ -531,7 +550,7 @@ export const zReadMark = z.object({
 });
 
 /**
- * A report of a space or of a message.
+ * A report of a space, a message or a user.
  */
 export const zReportCreation = z.object({
     reason: z.string().min(1, 'must have at least 1 character').max(1000, 'must have at most 1,000 characters').regex(/^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$/, 'is blank or has characters that are not accepted')
@@ -1116,7 +1135,7 @@ export const zDismissModeratorPath = z.object({
 });
 
 /**
- * The user is no moderator.
+ * The user is not a moderator of the space.
  */
 export const zDismissModeratorResponse = zConfirmation;
 
@@ -1126,7 +1145,7 @@ export const zAppointModeratorPath = z.object({
 });
 
 /**
- * The user is a moderator.
+ * The user is a moderator of the space, or its creator.
  */
 export const zAppointModeratorResponse = zParticipant;
 
@@ -1280,6 +1299,26 @@ export const zListUserSpacesQuery = z.object({
  */
 export const zListUserSpacesResponse = zUserSpacePage;
 
+export const zListReportsQuery = z.object({
+    space_id: zId,
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
+});
+
+/**
+ * A page of reports.
+ */
+export const zListReportsResponse = zSpaceReportPage;
+
+export const zWithdrawSpaceReportPath = z.object({
+    space_id: zId
+});
+
+/**
+ * The caller has no open report about the space.
+ */
+export const zWithdrawSpaceReportResponse = zConfirmation;
+
 export const zReportSpaceBody = zReportCreation;
 
 export const zReportSpacePath = z.object({
@@ -1287,9 +1326,20 @@ export const zReportSpacePath = z.object({
 });
 
 /**
- * The report stays open until the operator closes it, or until the reported space or message is deleted.
+ * The report stays open until the operator closes it, the caller withdraws it, or the reported space, message or user
+ * is deleted.
+ *
  */
 export const zReportSpaceResponse = zConfirmation;
+
+export const zWithdrawMessageReportPath = z.object({
+    message_id: zId
+});
+
+/**
+ * The caller has no open report about the message.
+ */
+export const zWithdrawMessageReportResponse = zConfirmation;
 
 export const zReportMessageBody = zReportCreation;
 
@@ -1298,9 +1348,33 @@ export const zReportMessagePath = z.object({
 });
 
 /**
- * The report stays open until the operator closes it, or until the reported space or message is deleted.
+ * The report stays open until the operator closes it, the caller withdraws it, or the reported space, message or user
+ * is deleted.
+ *
  */
 export const zReportMessageResponse = zConfirmation;
+
+export const zWithdrawUserReportPath = z.object({
+    user_id: zId
+});
+
+/**
+ * The caller has no open report about the user.
+ */
+export const zWithdrawUserReportResponse = zConfirmation;
+
+export const zReportUserBody = zReportCreation;
+
+export const zReportUserPath = z.object({
+    user_id: zId
+});
+
+/**
+ * The report stays open until the operator closes it, the caller withdraws it, or the reported space, message or user
+ * is deleted.
+ *
+ */
+export const zReportUserResponse = zConfirmation;
 
 /**
  * The server.

@@ -129,6 +129,7 @@ export const changes: Record<string, Change> = {
   'createSpace 403': asCreator,
   'reportSpace 403': asCreator,
   'reportMessage 403': asCreator,
+  'reportUser 403': asCreator,
 
   'changeUsername 200': newName,
   'changeUsername 409': takenUsername,
@@ -265,10 +266,13 @@ export const changes: Record<string, Change> = {
   'appreciateMessage 429': asOther,
   'withdrawAppreciation 200': asOther,
 
+  'listReports 403': asOther,
   'reportSpace 409': asFrequentReporter,
   'reportSpace 429': asCreator,
   'reportMessage 409': asFrequentReporter,
   'reportMessage 429': asCreator,
+  'reportUser 409': asFrequentReporter,
+  'reportUser 429': asCreator,
 
   'register 400': harmless(400, newRegistration),
   'register 413': harmless(413, newRegistration),

@@ -151,8 +151,11 @@ export const rules: readonly Rule[] = [
   },
   { operation: 'withdrawAppreciation' },
   { operation: 'listAppreciations' },
+  { operation: 'listReports', refused: notModerator },
   { operation: 'reportSpace' },
+  { operation: 'withdrawSpaceReport', private: refuse('ok', ...OUTSIDERS) },
   { operation: 'reportMessage' },
+  { operation: 'withdrawMessageReport', private: refuse('ok', ...OUTSIDERS) },
 ];
 
 /** Returns the refusals of authors, who find their own messages even in a private space that they have left. */

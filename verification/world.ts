@@ -51,6 +51,8 @@ export interface World {
   participant: Account;
   /** A user whom `creator` has removed from `space`. */
   removed: Account;
+  /** A message of `participant` in `space`. `admirer` and another user have reported it. */
+  reported: Message;
   /** Whether the server sends mail. */
   sendsMail: boolean;
   /** Resolves to the token in a mail to an address. `view` is that of the link. Absent if the check receives no mail. */
@@ -100,6 +102,7 @@ export const existingIds: Readonly<Record<string, (world: World) => string>> = {
 export const existingItems: Readonly<Record<string, (world: World) => unknown>> = {
   Participant: ({ participant }) => participant,
   Removal: ({ removed }) => removed,
+  SpaceReport: ({ reported }) => reported,
   SessionSummary: ({ sessionId }) => sessionId,
   TokenSummary: ({ programToken }) => programToken,
   Message: ({ message }) => message,
@@ -241,6 +244,15 @@ export async function openWorld(
   await provide(world, 'removed', async () => {
     await registerRemovedUser(world);
     return registerRemovedUser(world);
+  });
+  await provide(world, 'reported', async () => {
+    const message = await sendMessage(world, world.participant, world.space);
+    const path = { message_id: message.message_id };
+    const body = { reason: 'Created by the contract check.' };
+    for (const { token } of [world.admirer, world.removed]) {
+      await dataOf(api.reportMessage({ client: client(token), path, body }));
+    }
+    return message;
   });
   await provide(world, 'privateSpace', async () => {
     const space = await createSpace(world, world.creator, 'private');

@@ -142,6 +142,7 @@ async function hideUser(trx: DatabaseTransaction, userPk: number): Promise<strin
   if (avatar !== null) await discardAvatar(trx, avatar);
   await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
   await trx.deleteFrom('reports').where('reporter_pk', '=', userPk).execute();
+  await trx.deleteFrom('reports').where('user_pk', '=', userPk).execute();
   await trx.deleteFrom('ended_participations').where('user_pk', '=', userPk).execute();
   await trx.deleteFrom('action_counts').where('user_pk', '=', userPk).execute();
   await deleteMails(trx, userPk);

@@ -10,7 +10,7 @@ import { printable, quoted } from '../command-line/printable.ts';
 import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { type Page, type PageRequest, readPages } from '../pagination.ts';
-import { listReports, type Report } from '../reports/reports.ts';
+import { listReports, type Report } from '../reports/open-reports.ts';
 import { type CreatedSpace, listCreatedSpaces } from '../spaces/user-spaces.ts';
 import { quantity } from '../text/quantity.ts';
 import { listTokens } from '../tokens/tokens.ts';
@@ -65,7 +65,7 @@ async function addDetails(
     sessions: sessions.map(({ is_current: _, ...session }) => session),
     tokens: await all((request) => listTokens(engine, { userPk }, request)),
     spaces: await all((request) => listCreatedSpaces(engine, userPk, request)),
-    reports: await all((request) => listReports(engine, request, userPk)),
+    reports: await all((request) => listReports(engine, request, { ofUser: userPk })),
   };
 }
 

@@ -132,8 +132,10 @@ export const commands = {
     load: async () => (await import('./check-usernames.ts')).checkUsernames,
   },
   reports: {
-    positionals: '[REPORT_ID…]',
+    positionals: '[REPORT_ID|SPACE_ID|USER_ID…]',
     flags: {
+      about:
+        'Lists only the reports about the space or user with this id, and about its or their messages.',
       close: 'Closes the reports with these ids instead. Ids are accepted only with it.',
       json: JSON_FLAG,
     },

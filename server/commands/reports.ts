@@ -4,25 +4,35 @@ import { onDatabase } from '../command-line/on-database.ts';
 import { quoted } from '../command-line/printable.ts';
 import type { Engine } from '../database/engine.ts';
 import { OperatorError } from '../errors.ts';
-import { readPages } from '../pagination.ts';
-import { closeReports, listReports, type Report } from '../reports/reports.ts';
+import { type PageRequest, readPages } from '../pagination.ts';
+import { closeReports, listReports, type Report } from '../reports/open-reports.ts';
 
 /** Number of reports read at once. */
 const BATCH_SIZE = 100;
 
 export const listOrCloseReports: Command = async (given, terminal) => {
   const reportIds = [...new Set(given.positionals)];
-  const hasIds = reportIds.length > 0;
+  const isFlag = (name: string) => given.flags.includes(name);
   // Before the database is opened.
-  if (given.flags.includes('close') !== hasIds) {
-    throw new UsageError(hasIds ? 'To close reports, add --close.' : 'REPORT_ID is missing.');
-  }
+  assertUsage(reportIds, isFlag('close'), isFlag('about'));
   const work = (engine: Engine) =>
-    hasIds
+    isFlag('close')
       ? close(engine, reportIds, terminal)
-      : print(engine, given.flags.includes('json'), terminal);
+      : print(engine, reportIds[0], isFlag('json'), terminal);
   return onDatabase(work)(given, terminal);
 };
+
+/** @throws UsageError */
+function assertUsage(ids: readonly string[], closes: boolean, isAbout: boolean): void {
+  if (closes && isAbout) throw new UsageError('--close and --about exclude each other.');
+  if (isAbout && ids.length !== 1) {
+    throw new UsageError('--about needs one id, of a space or of a user.');
+  }
+  if (closes && ids.length === 0) throw new UsageError('REPORT_ID is missing.');
+  if (!closes && !isAbout && ids.length > 0) {
+    throw new UsageError('To close reports, add --close.');
+  }
+}
 
 async function close(
   engine: Engine,
@@ -38,9 +48,16 @@ async function close(
   console.log(`Reports closed: ${reportIds.length}.`);
 }
 
-async function print(engine: Engine, asJson: boolean, { console }: Terminal): Promise<void> {
+/** @param about the id of the space or user of the reports; undefined for all */
+async function print(
+  engine: Engine,
+  about: string | undefined,
+  asJson: boolean,
+  { console }: Terminal,
+): Promise<void> {
   let count = 0;
-  for await (const reports of readPages((request) => listReports(engine, request), BATCH_SIZE)) {
+  const read = (request: PageRequest) => listReports(engine, request, { about });
+  for await (const reports of readPages(read, BATCH_SIZE)) {
     for (const report of reports)
       console.log(asJson ? JSON.stringify(report) : describeReport(report));
     count += reports.length;
@@ -60,8 +77,10 @@ export function describeReport(report: Report): string {
       lines.push(`edited       ${report.edited_at}  after the report`);
     }
   }
+  if (report.space_id !== null) {
+    lines.push(`space        ${report.space_id}  ${quoted(report.title ?? '')}`);
+  }
   lines.push(
-    `space        ${report.space_id}  ${quoted(report.title)}`,
     `user         ${report.author_id}  ${report.author_username}`,
     `reported by  ${report.reporter_id}  ${report.reporter_username}\n`,
   );

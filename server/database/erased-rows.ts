@@ -19,7 +19,7 @@ export const isLiveMessage = sql<boolean>`(${isLiveSpace('messages.space_pk')} A
 
 /**
  * SQL condition on `reports`, left-joined with `messages`: the reported message has not been deleted. Reports of spaces
- * need no condition, because the first transaction of a deletion deletes them.
+ * and users need no condition, because the first transaction of a deletion deletes them.
  */
 export const isLiveReport = sql<boolean>`(reports.message_pk IS NULL OR ${isLiveMessage})`;
 

@@ -237,14 +237,16 @@ interface MessageChanges {
   changed_in: number | null;
 }
 
-/** The reports that the operator has not closed. Each is about a space or a message, so one of its keys is null. */
+/** The reports that the operator has not closed. Each is about a space, a message or a user. */
 export interface Reports {
   pk: Generated<number>;
-  /** For operators. Responses of the API do not contain it. */
   report_id: string;
   reporter_pk: number;
+  /** The reported space, or that of the reported message. */
   space_pk: number | null;
   message_pk: number | null;
+  /** The reported user. */
+  user_pk: number | null;
   reason: string;
   created_at: string;
 }

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { measureOutbox } from '../mail/outbox.ts';
 import { countUnexamined } from '../message-words/indexing.ts';
-import { countReports } from '../reports/reports.ts';
+import { countReports } from '../reports/open-reports.ts';
 import { hasBackupFailed, readLastBackup } from '../system/last-backup.ts';
 import { type OutageLog, RESOURCES } from '../system/outage-log.ts';
 import type { Waits } from '../system/waits.ts';

@@ -206,17 +206,22 @@ async function listOwnReports(
     .selectFrom('reports')
     .leftJoin('spaces', 'spaces.pk', 'reports.space_pk')
     .leftJoin('messages', 'messages.pk', 'reports.message_pk')
+    .leftJoin('users', 'users.pk', 'reports.user_pk')
     .select([
       'reports.pk',
       'spaces.space_id',
       'messages.message_id',
+      'users.user_id',
       'reports.reason',
       'reports.created_at',
     ])
     .where('reports.reporter_pk', '=', userPk)
     .where(isLiveReport);
   const { items, next } = await readPage(query, ['reports.pk'], 'asc', request);
-  return { items: items.map(({ pk: _, ...report }) => report), next };
+  const reports = items.map(({ pk: _, ...report }) =>
+    report.message_id === null ? report : { ...report, space_id: null },
+  );
+  return { items: reports, next };
 }
 
 /** Omits deleted rows. Filters after the query, so that one page never reads past many deleted rows. */

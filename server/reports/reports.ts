@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveReport } from '../database/erased-rows.ts';
-import { readPage } from '../database/keyset-page.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import { findMessage } from '../messages/messages.ts';
-import type { Page, PageRequest } from '../pagination.ts';
 import type { QuotaResources } from '../resources.ts';
 import { findSpace } from '../spaces/space-access.ts';
 import { assertMultilineText } from '../text/characters.ts';
+import { findUser } from '../users/user.ts';
 
 /** Maximum number of open reports of one user, so that one user cannot flood the operator. */
 const MAX_OPEN_REPORTS = 20;
@@ -30,7 +30,7 @@ export async function reportSpace(
     await requireSession(trx, caller);
     await countOperation(trx, quotas, caller, 'reportSpace');
     const { pk } = await findSpace(trx, caller, spaceId);
-    await saveReport(trx, caller, 'space_pk', pk, reason);
+    await saveReport(trx, caller, 'space_pk', { space_pk: pk }, reason);
   });
 }
 
@@ -48,16 +48,39 @@ export async function reportMessage(
   await transact(engine, async (trx) => {
     await requireSession(trx, caller);
     await countOperation(trx, quotas, caller, 'reportMessage');
-    const { pk } = await findMessage(trx, caller, messageId);
-    await saveReport(trx, caller, 'message_pk', pk, reason);
+    const { pk, spacePk } = await findMessage(trx, caller, messageId);
+    await saveReport(trx, caller, 'message_pk', { space_pk: spacePk, message_pk: pk }, reason);
   });
 }
 
+/**
+ * Reports a user to the operator. If the caller has an open report about them, replaces its reason.
+ * @throws DomainError `invalid_request`, `user_not_found`, `too_many_reports`, `too_many_requests`
+ */
+export async function reportUser(
+  { engine, quotas }: QuotaResources,
+  caller: Caller,
+  userId: string,
+  reason: string,
+): Promise<void> {
+  assertReason(reason);
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    await countOperation(trx, quotas, caller, 'reportUser');
+    const { pk } = await findUser(trx, userId);
+    await saveReport(trx, caller, 'user_pk', { user_pk: pk }, reason);
+  });
+}
+
+/**
+ * @param target the column of what the report is about
+ * @param keys the values of its key columns: of a message, also the key of its space
+ */
 async function saveReport(
   trx: DatabaseTransaction,
   { userPk }: Caller,
-  target: 'space_pk' | 'message_pk',
-  targetPk: number,
+  target: 'space_pk' | 'message_pk' | 'user_pk',
+  keys: { space_pk?: number; message_pk?: number; user_pk?: number },
   reason: string,
 ): Promise<void> {
   await trx
@@ -65,11 +88,16 @@ async function saveReport(
     .values({
       report_id: randomUUID(),
       reporter_pk: userPk,
-      [target]: targetPk,
+      ...keys,
       reason,
       created_at: new Date().toISOString(),
     })
-    .onConflict((conflict) => conflict.columns([target, 'reporter_pk']).doUpdateSet({ reason }))
+    .onConflict((conflict) => {
+      const own = conflict.columns([target, 'reporter_pk']);
+      // As in the unique index, because those of messages have the space, too.
+      const same = target === 'space_pk' ? own.where('message_pk', 'is', null) : own;
+      return same.doUpdateSet({ reason });
+    })
     .execute();
   // Counted afterwards, because a report that exists already does not count again.
   const { count } = await trx
@@ -87,104 +115,32 @@ async function saveReport(
   }
 }
 
-/** A report as the operator sees it. */
-export interface Report {
-  report_id: string;
-  created_at: string;
-  reason: string;
-  reporter_id: string;
-  reporter_username: string;
-  /** The reported space, or the space of the reported message. */
-  space_id: string;
-  title: string;
-  /** Null for the report of a space. */
-  message_id: string | null;
-  text: string | null;
-  /** When the author last edited the text. It can differ from the one that was reported. */
-  edited_at: string | null;
-  /** The author of the reported message, or the creator of the reported space. */
-  author_id: string;
-  author_username: string;
-}
+/** SQL conditions on `reports`, by what has the public id. */
+const isAbout = {
+  space: (id: string) =>
+    sql<boolean>`message_pk IS NULL AND space_pk = (SELECT pk FROM spaces WHERE space_id = ${id})`,
+  message: (id: string) =>
+    sql<boolean>`message_pk = (SELECT pk FROM messages WHERE message_id = ${id})`,
+  user: (id: string) => sql<boolean>`user_pk = (SELECT pk FROM users WHERE user_id = ${id})`,
+};
 
 /**
- * Returns a page of the open reports, the newest first. For the operator.
- * @param ofUser omits reports that this user neither sent nor is the `author` of
+ * Withdraws the caller's report about a space, a message or a user. Does nothing if there is no open one. The caller needs
+ * not be able to see it any more.
  */
-export async function listReports(
+export async function withdrawReport(
   engine: Engine,
-  request: PageRequest,
-  ofUser?: number,
-): Promise<Page<Report>> {
-  const query = engine.db
-    .selectFrom('reports')
-    .innerJoin('users as reporters', 'reporters.pk', 'reports.reporter_pk')
-    .leftJoin('messages', 'messages.pk', 'reports.message_pk')
-    .innerJoin('spaces', (join) =>
-      join.on(({ eb, fn, ref }) =>
-        eb('spaces.pk', '=', fn.coalesce(ref('reports.space_pk'), ref('messages.space_pk'))),
-      ),
-    )
-    .innerJoin('users as authors', (join) =>
-      join.on(({ eb, fn, ref }) =>
-        eb('authors.pk', '=', fn.coalesce(ref('messages.author_pk'), ref('spaces.creator_pk'))),
-      ),
-    )
-    .select([
-      'reports.pk',
-      'reports.report_id',
-      'reports.created_at',
-      'reports.reason',
-      'reporters.user_id as reporter_id',
-      'reporters.username as reporter_username',
-      'spaces.space_id',
-      'spaces.title',
-      'messages.message_id',
-      'messages.text',
-      'messages.edited_at',
-      'authors.user_id as author_id',
-      'authors.username as author_username',
-    ])
-    .where(isLiveReport)
-    .$if(ofUser !== undefined, (reports) =>
-      reports.where(({ or, eb }) =>
-        or([eb('authors.pk', '=', ofUser as number), eb('reporters.pk', '=', ofUser as number)]),
-      ),
-    );
-  const { items, next } = await readPage(query, ['reports.pk'], 'desc', request);
-  return { items: items.map(({ pk: _, ...report }) => report), next };
-}
-
-/** Returns the number of open reports. */
-export async function countReports({ db }: Pick<Engine, 'db'>): Promise<number> {
-  const { count } = await db
-    .selectFrom('reports')
-    .leftJoin('messages', 'messages.pk', 'reports.message_pk')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where(isLiveReport)
-    .executeTakeFirstOrThrow();
-  return count;
-}
-
-/**
- * Closes reports, which deletes them. If one is unknown, closes none. For the operator.
- * @returns the first unknown id; undefined if all are known
- */
-export async function closeReports(
-  engine: Engine,
-  reportIds: readonly string[],
-): Promise<string | undefined> {
-  return transact(engine, async (trx) => {
-    const known = await trx
-      .selectFrom('reports')
-      .select('report_id')
-      .where('report_id', 'in', reportIds)
+  caller: Caller,
+  target: keyof typeof isAbout,
+  id: string,
+): Promise<void> {
+  await transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    await trx
+      .deleteFrom('reports')
+      .where('reporter_pk', '=', caller.userPk)
+      .where(isAbout[target](id))
       .execute();
-    const knownIds = known.map(({ report_id }) => report_id);
-    const unknownId = reportIds.find((reportId) => !knownIds.includes(reportId));
-    if (unknownId !== undefined) return unknownId;
-    await trx.deleteFrom('reports').where('report_id', 'in', knownIds).execute();
-    return undefined;
   });
 }
 

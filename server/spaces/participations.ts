@@ -17,7 +17,13 @@ import { summarizeUser } from '../users/user-summary.ts';
 import { countUnread, listActiveSpaces, readActivity } from './activity.ts';
 import { describeSpaces, stateOf } from './describe-spaces.ts';
 import { type ListPosition, positionAt } from './list-position.ts';
-import { isVisibleTo, participantRole, type Role, requireJoinable, requireLeavable } from './rights.ts';
+import {
+  isVisibleTo,
+  participantRole,
+  type Role,
+  requireJoinable,
+  requireLeavable,
+} from './rights.ts';
 import { findAnySpace, findSpace, spaceNotFound } from './space-access.ts';
 import { assertParticipationQuota } from './space-quotas.ts';
 import { listSubject, spaceSubject } from './subjects.ts';

@@ -145,7 +145,9 @@ export function mayInvite(member: { role: Role | null }, caller: Caller | null):
  * Asserts that a user may become a moderator of a space.
  * @throws DomainError `participant_not_found`
  */
-export function requireAppointable<User>(participant: User | undefined): asserts participant is User {
+export function requireAppointable<User>(
+  participant: User | undefined,
+): asserts participant is User {
   if (participant) return;
   throw new DomainError(
     'participant_not_found',
@@ -228,11 +230,7 @@ export function isVisibleTo(
  * SQL condition: a caller has a right in the space with this key, and may see it. Needed like `isVisible` for content that
  * only those with the right may see, because the caller can lose it during the request.
  */
-export function hasRightIn(
-  { userPk }: Caller,
-  spacePk: number,
-  right: Right,
-): RawBuilder<boolean> {
+export function hasRightIn({ userPk }: Caller, spacePk: number, right: Right): RawBuilder<boolean> {
   return sql<boolean>`(${isVisible(userPk, spacePk)} AND EXISTS (
     SELECT 1 FROM participations JOIN spaces ON spaces.pk = participations.space_pk
     WHERE participations.space_pk = ${spacePk} AND participations.user_pk = ${userPk}

@@ -7,10 +7,10 @@ import { DomainError } from '../errors.ts';
 import {
   callerPk,
   isVisible,
+  participantRole,
   type Right,
   type Role,
   requireRight,
-  participantRole,
 } from './rights.ts';
 
 /** The properties of a space that decide who can access it, and those that `stateOf` needs. */

@@ -113,9 +113,12 @@ describe('downloadAccountData', () => {
     await api.appreciateMessage({ client: bob.client, path: first, throwOnError: true });
     await api.reportSpace({ client, path: joined, body: { reason: 'Boring' }, throwOnError: true });
     await api.reportMessage({ client, path: ofBob, body: { reason: 'Rude' }, throwOnError: true });
+    const person = { path: { user_id: bob.userId }, body: { reason: 'Rude everywhere' } };
+    await api.reportUser({ client, ...person, throwOnError: true });
     const { email, password } = ada;
     await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
 
+    const nothing = { space_id: null, message_id: null, user_id: null };
     const data = await download(ada);
     const { data: profile } = await api.getProfile({ client, throwOnError: true });
     expect(profile.profile_picture).not.toContain('default');
@@ -154,8 +157,9 @@ describe('downloadAccountData', () => {
       messages: [ownMessage(first, 1), ownMessage(second, 0)],
       appreciations: [{ message_id: ofBob.message_id, created_at }],
       reports: [
-        { space_id: joined.space_id, message_id: null, reason: 'Boring', created_at },
-        { space_id: null, message_id: ofBob.message_id, reason: 'Rude', created_at },
+        { ...nothing, space_id: joined.space_id, reason: 'Boring', created_at },
+        { ...nothing, message_id: ofBob.message_id, reason: 'Rude', created_at },
+        { ...nothing, user_id: bob.userId, reason: 'Rude everywhere', created_at },
       ],
     });
     expect(data.spaces[1]?.invitation_code).toBe(hidden.invitation_code);

@@ -14,7 +14,7 @@ import { importRecords } from '../../server/import-export/import.ts';
 import { listMessages, removeMessage } from '../../server/messages/messages.ts';
 import { changePassword } from '../../server/profile/password.ts';
 import { readProfile } from '../../server/profile/profile.ts';
-import { listReports } from '../../server/reports/reports.ts';
+import { listReports } from '../../server/reports/open-reports.ts';
 import {
   documentsWith,
   readDictionary,

@@ -250,6 +250,7 @@ test('REQUIRE_VERIFIED_EMAIL lets unverified accounts read and manage themselves
     api.appreciateMessage({ client, path: { message_id } }),
     api.reportSpace({ client, path: { space_id }, body: { reason } }),
     api.reportMessage({ client, path: { message_id }, body: { reason } }),
+    api.reportUser({ client, path: { user_id: userId }, body: { reason } }),
     api.changeUsername({ client, body: { username: 'other' } }),
     api.changeBio({ client, body: { bio: '' } }),
     api.changeProfilePicture({ client, body: { avatar: new Blob(['text']) } }),

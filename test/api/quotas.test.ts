@@ -222,6 +222,7 @@ describe('The quotas per hour and day', () => {
     const others = [
       () => api.appointModerator({ client, headers, path: removal }),
       () => api.createToken({ client, headers, body: token }),
+      () => api.reportUser({ client, headers, path: removal, body }),
     ];
     for (const act of [...actions, ...others]) {
       await expectRetryAfter(act(), 3_600, 'An account can make at most 4 changes per hour.');

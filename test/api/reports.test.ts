@@ -3,7 +3,7 @@ import * as api from '../../generated/sdk.gen.ts';
 import type { Message, Space } from '../../generated/types.gen.ts';
 import { suspendAccount } from '../../server/account-lifecycle/suspension.ts';
 import { removeMessage } from '../../server/messages/messages.ts';
-import { closeReports, listReports, type Report } from '../../server/reports/reports.ts';
+import { closeReports, listReports, type Report } from '../../server/reports/open-reports.ts';
 import { removeSpace } from '../../server/spaces/space-deletion.ts';
 import type { TestUser } from '../support/client.ts';
 import { getError } from '../support/errors.ts';
@@ -99,6 +99,108 @@ describe('reportSpace and reportMessage', () => {
     const { engine } = app.context;
     await closeReports(engine, [reports[0]?.report_id as string]);
     expect((await reportSpace(user, space)).response?.status).toBe(200);
+  });
+});
+
+describe('reportUser', () => {
+  test('sends a report that only the operator sees, once per user', async () => {
+    const [user, reported] = [await app.register(), await app.register()];
+    const { space_id } = await createSpace(reported);
+    const { client } = user;
+    const path = { user_id: reported.userId };
+    for (const reason of ['First', 'Second']) {
+      const { data } = await api.reportUser({ client, path, body: { reason } });
+      expect(data).toEqual({ message: 'The operator of this server will review your report.' });
+    }
+    expect(await reportsBy(user)).toMatchObject([
+      { reason: 'Second', author_id: reported.userId, space_id: null, title: null, text: null },
+    ]);
+    expect(await reportsSeenBy(reported, { space_id })).toEqual([]);
+    const unknown = { path: { user_id: 'unknown' }, body: { reason: 'Spam' } };
+    expect(await getError(api.reportUser({ client, ...unknown }))).toBe('404 user_not_found');
+  });
+
+  test('sends a report that is deleted with the account of the reported user', async () => {
+    const [user, reported] = [await app.register(), await app.register()];
+    const target = { path: { user_id: reported.userId }, body: { reason: 'Spam' } };
+    await api.reportUser({ client: user.client, ...target, throwOnError: true });
+    await api.deleteAccount({ client: reported.client, throwOnError: true });
+    expect(await reportsBy(user)).toEqual([]);
+  });
+});
+
+/** Returns the reasons of the reports that a moderator sees, newest first. */
+async function reportsSeenBy({ client }: TestUser, { space_id }: Pick<Space, 'space_id'>) {
+  const { data } = await api.listReports({ client, query: { space_id }, throwOnError: true });
+  return data.items.map(({ reason }) => reason);
+}
+
+describe('listReports', () => {
+  test('returns the reports about a space and its messages, except those about the caller', async () => {
+    const [creator, moderator] = [await app.register(), await app.register()];
+    const space = await createSpace(creator, { visibility: 'private' });
+    for (const user of [moderator, author, reporter]) await joinSpace(user, space);
+    const path = { space_id: space.space_id, user_id: moderator.userId };
+    await api.appointModerator({ client: creator.client, path, throwOnError: true });
+    await reportSpace(reporter, space, 'Space');
+    const spam = await sendMessage(author, space, 'Buy this');
+    await reportMessage(reporter, spam, 'By the author');
+    await reportMessage(reporter, await sendMessage(creator, space, 'I rule'), 'By the creator');
+    await reportMessage(reporter, await sendMessage(moderator, space, 'Me, too'), 'By moderator');
+    // Of another space.
+    await reportMessage(
+      reporter,
+      await sendMessage(author, await createSpace(author), 'Hi'),
+      'Elsewhere',
+    );
+    expect(await reportsSeenBy(creator, space)).toEqual(['By moderator', 'By the author']);
+    expect(await reportsSeenBy(moderator, space)).toEqual([
+      'By the creator',
+      'By the author',
+      'Space',
+    ]);
+    const query = { space_id: space.space_id };
+    const { data } = await api.listReports({ client: moderator.client, query, throwOnError: true });
+    expect(data.items[1]).toEqual({
+      report_id: expect.any(String),
+      reason: 'By the author',
+      created_at: expect.any(String),
+      message: {
+        message_id: spam.message_id,
+        author: spam.author,
+        text: 'Buy this',
+        created_at: spam.created_at,
+      },
+    });
+    expect(data.items[2]?.message).toBeNull();
+    await api.deleteMessage({ client: moderator.client, path: spam, throwOnError: true });
+    expect(await reportsSeenBy(creator, space)).toEqual(['By moderator']);
+  });
+});
+
+describe('withdrawSpaceReport, withdrawMessageReport and withdrawUserReport', () => {
+  test("delete only the caller's report about that, even without access to it", async () => {
+    const [user, creator] = [await app.register(), await app.register()];
+    const space = await createSpace(creator, { visibility: 'private' });
+    await joinSpace(user, space);
+    const message = await sendMessage(creator, space, 'Hello');
+    const { client } = user;
+    const person = { user_id: creator.userId };
+    await api.reportUser({ client, path: person, body: { reason: 'User' }, throwOnError: true });
+    await reportSpace(user, space, 'Space');
+    await reportMessage(user, message, 'Message');
+    await reportSpace(creator, space, 'Of another');
+    await api.leaveSpace({ client, path: space, throwOnError: true });
+    const reasons = async () => (await reportsBy(user)).map(({ reason }) => reason);
+    await api.withdrawSpaceReport({ client, path: space, throwOnError: true });
+    expect(await reasons()).toEqual(['Message', 'User']);
+    await api.withdrawUserReport({ client, path: person, throwOnError: true });
+    expect(await reasons()).toEqual(['Message']);
+    for (let i = 0; i < 2; i += 1) {
+      await api.withdrawMessageReport({ client, path: message, throwOnError: true });
+    }
+    expect(await reasons()).toEqual([]);
+    expect(await reportsBy(creator)).toHaveLength(1);
   });
 });
 

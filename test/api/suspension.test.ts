@@ -159,15 +159,16 @@ describe('A suspended account', () => {
     return (await app.fetch(url, { ...init, headers })).status;
   };
 
-  // These also find suspended users, who stay participants, as the next test shows.
-  const onParticipants = [
+  // These also find suspended users, who stay participants, as the next test shows, and can be in reports.
+  const onAnyUser = [
     'appointModerator',
     'dismissModerator',
     'removeParticipant',
     'undoRemoval',
+    'withdrawUserReport',
   ];
   test.each(
-    operationsWith('user_id').filter(({ operationId }) => !onParticipants.includes(operationId)),
+    operationsWith('user_id').filter(({ operationId }) => !onAnyUser.includes(operationId)),
   )('does not exist for $operationId', async (operation) => {
     await suspend(mallory.userId);
     // With both ids, an unknown space would be the reason for the 404.
@@ -188,7 +189,11 @@ describe('A suspended account', () => {
     expect(response?.status).toBe(200);
   });
 
-  test.each(operationsWith('space_id'))(
+  // Also withdraws reports about spaces that the caller cannot see any more.
+  const onVisibleSpaces = operationsWith('space_id').filter(
+    ({ operationId }) => operationId !== 'withdrawSpaceReport',
+  );
+  test.each(onVisibleSpaces)(
     'hides its spaces from $operationId, even for participants',
     async (operation) => {
       await suspend(mallory.userId);

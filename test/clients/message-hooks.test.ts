@@ -5,7 +5,6 @@ import {
   useInfiniteQuery,
 } from '@tanstack/react-query';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { applyEvents } from '../../client/message-hooks.ts';
 import type { SpaceEvents } from '../../client/following.ts';
 import {
   ApiError,
@@ -16,6 +15,7 @@ import {
   type MessagePage,
   type SessionStore,
 } from '../../client/index.ts';
+import { applyEvents } from '../../client/message-hooks.ts';
 import {
   createQueryClient,
   getParticipationOptions,

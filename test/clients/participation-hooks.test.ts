@@ -11,8 +11,8 @@ import {
 import {
   createQueryClient,
   getSpaceOptions,
-  listParticipantsOptions,
   leaveSpaceMutation,
+  listParticipantsOptions,
   useParticipations,
 } from '../../client/tanstack-react-query.ts';
 import * as api from '../../generated/sdk.gen.ts';

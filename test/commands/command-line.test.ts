@@ -81,6 +81,9 @@ describe('Wrong arguments', () => {
     ['verify-account', ['--all'], 'Unknown option --all.'],
     ['reports', ['--close'], 'REPORT_ID is missing.'],
     ['reports', ['id'], 'To close reports, add --close.'],
+    ['reports', ['--about'], '--about needs one id, of a space or of a user.'],
+    ['reports', ['--about', 'id', 'id2'], '--about needs one id, of a space or of a user.'],
+    ['reports', ['--about', '--close', 'id'], '--close and --about exclude each other.'],
     ['reports', ['--open'], 'Unknown option --open.'],
   ];
   test.each(wrong)(

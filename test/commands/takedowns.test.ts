@@ -81,6 +81,14 @@ describe('The commands for takedowns', () => {
       `reported by  ${ids.reporter}  reporter`,
     ]);
     expect(second).toContain('reason       "Counterfeit\\ngoods"');
+    const about = async (id: string) =>
+      (await run('reports', '--about', id)).stdout.match(/^(space|message|user) .*/gm);
+    const target = { path: { user_id: ids.user }, body: { reason: 'Spam everywhere' } };
+    await api.reportUser({ client, ...target, throwOnError: true });
+    expect(await about(ids.space)).toHaveLength(2 + 3);
+    expect((await about(ids.user))?.at(0)).toMatch(new RegExp(`^user {9}${ids.user} `));
+    expect(await about('unknown')).toBeNull();
+    await api.withdrawUserReport({ client, path: target.path, throwOnError: true });
     const reportId = /^report {7}(\S+) {2}\d{4}-/.exec(second)?.[1] as string;
 
     expect(await run('reports', '--close', reportId, 'unknown')).toEqual({

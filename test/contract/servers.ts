@@ -61,6 +61,7 @@ export async function startServers(
       'createSpace 403': strict,
       'reportSpace 403': strict,
       'reportMessage 403': strict,
+      'reportUser 403': strict,
       'createSpace 409': full,
       'joinSpace 409': full,
       'createToken 409': full,

@@ -1389,23 +1389,41 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await appears(page.getByText('The space and its messages have been deleted.'));
   });
 
-  test('reports spaces and messages, and shows the profiles of their authors', async () => {
+  test('reports spaces, messages and users, withdraws that, and shows the profiles of authors', async () => {
     const reader = await service.register();
     await using page = await open('#/sign-in');
     await signIn(page, reader);
     await openView(page, SPACE);
-    const message = page.getByRole('article').last();
-    await message.hover();
-    for (const button of [
-      message.getByRole('button', { name: 'Report message' }),
-      page.getByRole('button', { name: 'Report space' }),
-    ]) {
+    const report = async (button: Locator) => {
       await button.click();
       await page.getByLabel('Reason').fill('It advertises.');
-      await page.getByRole('dialog').getByRole('button', { name: 'Report' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Report', exact: true }).click();
       await disappears(page.getByRole('dialog'));
       await appears(page.getByText('The operator of this server will review your report.'));
-    }
+    };
+    const withdraw = async (button: Locator) => {
+      await button.click();
+      await page.getByRole('button', { name: 'Withdraw an earlier report' }).click();
+      await disappears(page.getByRole('dialog'));
+      await appears(page.getByText('You have no open report about it.'));
+    };
+    const message = page
+      .getByRole('article')
+      .filter({ hasNot: page.getByRole('link', { name: 'ada' }) })
+      .last();
+    await message.hover();
+    const buttons = [
+      message.getByRole('button', { name: 'Report message' }),
+      page.getByRole('button', { name: 'Report space' }),
+    ];
+    for (const button of buttons) await report(button);
+    // Ada is the creator. She does not see the report about the space.
+    await using creator = await openSignedIn(SPACE);
+    const reports = creator.getByRole('region', { name: 'Reports' });
+    await appears(reports.getByText('It advertises.'));
+    expect(await reports.getByText('about this space').count()).toBe(0);
+    await expectAccessible(creator, 'reports');
+    for (const button of buttons) await withdraw(button);
     await page.getByRole('button', { name: 'Join space' }).click();
     const draft = page.getByRole('textbox', { name: 'Message' });
     await draft.fill('Not yet');
@@ -1415,6 +1433,9 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await ofAda.locator('.avatar').last().click();
     await appears(page.getByRole('heading', { level: 1, name: 'ada' }));
     await appears(page.getByText('Takes clocks apart'));
+    const reportUser = page.getByRole('button', { name: 'Report user' });
+    await report(reportUser);
+    await withdraw(reportUser);
     await appears(page.getByRole('region', { name: 'Spaces' }).getByRole('heading', { level: 3 }));
     await expectAccessible(page, 'the profile of another user');
     await page.goBack();

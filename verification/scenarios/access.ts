@@ -25,7 +25,10 @@ interface Scene {
   /** Of the callers. */
   messages: Partial<Record<CallerName, Message>>;
   /** On whom others call operations. */
-  targets: Record<'creator' | 'moderator' | 'participant' | 'former participant' | 'removed user', User>;
+  targets: Record<
+    'creator' | 'moderator' | 'participant' | 'former participant' | 'removed user',
+    User
+  >;
   /** Of `targets`. */
   messagesOf: Partial<Record<Target, Message>>;
 }
@@ -41,7 +44,9 @@ const otherInputs: Partial<Record<OperationId, (scene: Scene) => Inputs>> = {
 };
 
 /** Undoes an effect, as the creator and the user concerned, so that the next caller can have it. */
-const restorations: Partial<Record<OperationId, (scene: Scene, inputs: Inputs, on: Target) => Promise<unknown>>> = {
+const restorations: Partial<
+  Record<OperationId, (scene: Scene, inputs: Inputs, on: Target) => Promise<unknown>>
+> = {
   appointModerator: ({ targets }, inputs) => targets.creator.call('dismissModerator', inputs),
   dismissModerator: ({ targets }, inputs) => targets.creator.call('appointModerator', inputs),
   undoRemoval: ({ targets }, inputs) => targets.creator.call('removeParticipant', inputs),
@@ -190,7 +195,11 @@ async function tryAll(rule: Rule, visibility: Visibility, stage: Stage): Promise
     await scene.callers[name].call(operation, inputs);
     if (!restore || !rule.on) continue;
     const isSame = isDeepStrictEqual(await stateOf(scene), state);
-    equal(isSame, rule.idle?.includes(name) ?? false, `Whether ${operation} by ${name} has no effect`);
+    equal(
+      isSame,
+      rule.idle?.includes(name) ?? false,
+      `Whether ${operation} by ${name} has no effect`,
+    );
     if (!isSame) await restore(scene, inputs, rule.on);
   }
 }

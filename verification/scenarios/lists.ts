@@ -1,5 +1,5 @@
 import { operations } from '../contract.ts';
-import { createConversation, createSpace, join, send } from './actions.ts';
+import { createConversation, createSpace, join, type Message, send } from './actions.ts';
 import type { Caller, Inputs, OperationId, User } from './caller.ts';
 import { equal, require } from './expectations.ts';
 import type { Scenario, Stage } from './scenario.ts';
@@ -17,19 +17,12 @@ interface List {
 type Item = Record<string, unknown> & { space?: Item; user?: Item };
 
 /** Returns what identifies an item of any list. */
-function keyOf({
-  space,
-  user,
-  message_id,
-  session_id,
-  token_id,
-  space_id,
-  user_id,
-  tag_name,
-}: Item): string {
+function keyOf({ space, user, ...item }: Item): string {
   if (space) return keyOf(space);
   if (user) return keyOf(user);
-  return String(message_id ?? session_id ?? token_id ?? space_id ?? user_id ?? tag_name);
+  const { message_id, session_id, token_id, report_id, space_id, user_id, tag_name } = item;
+  const id = message_id ?? session_id ?? token_id ?? report_id ?? space_id ?? user_id ?? tag_name;
+  return String(id);
 }
 
 async function createSpaces(user: User, count: number, fields: object): Promise<string[]> {
@@ -111,6 +104,25 @@ const kinds: Record<string, (stage: Stage) => Promise<List>> = {
       await creator.call('undoRemoval', { space_id, user_id: keys[1] });
     };
     return { caller: creator, inputs: { space_id }, keys, change };
+  },
+  async listReports({ users }) {
+    const [creator, ...reporters] = (await users(6)) as [User, ...User[]];
+    const { space, messages } = await createConversation(creator, 'private', ...reporters);
+    const { space_id } = space;
+    const [, reported, further] = messages as [Message, Message, Message];
+    const { message_id } = reported;
+    for (const [i, each] of reporters.entries()) {
+      await each.call('reportMessage', { message_id, reason: `Reason ${i}` });
+    }
+    const ids = (await creator.call('listReports', { space_id })).items.map(
+      ({ report_id }) => report_id,
+    );
+    const change = async () => {
+      await (reporters[3] as User).call('withdrawMessageReport', { message_id });
+      const later = { message_id: further.message_id, reason: 'Later' };
+      await (reporters[0] as User).call('reportMessage', later);
+    };
+    return { caller: creator, inputs: { space_id }, keys: ids, change };
   },
   async listMessages({ users }) {
     const [ada, grace] = (await users(2)) as [User, User];

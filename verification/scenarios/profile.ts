@@ -418,6 +418,7 @@ export const profile: Scenario[] = [
       await other.call('appreciateMessage', { message_id: ofAda });
       await ada.call('markRead', { space_id: space.space_id, message_id: ofOther });
       await ada.call('reportMessage', { message_id: ofOther, reason: 'A report.' });
+      await ada.call('reportUser', { user_id: other.id, reason: 'Another report.' });
       await ada.call('leaveSpace', { space_id: space.space_id });
       await ada.call('changeBio', { bio: 'A bio.' });
       const data = await ada.call('downloadAccountData');
@@ -442,7 +443,10 @@ export const profile: Scenario[] = [
       );
       equal(
         data.reports.map(({ created_at: _, ...report }) => report),
-        [{ space_id: null, message_id: ofOther, reason: 'A report.' }],
+        [
+          { space_id: null, message_id: ofOther, user_id: null, reason: 'A report.' },
+          { space_id: null, message_id: null, user_id: other.id, reason: 'Another report.' },
+        ],
         'reports',
       );
       const participations = new Map(data.participations.map((each) => [each.space_id, each]));

@@ -757,7 +757,8 @@ export const spaces: Scenario[] = [
   },
   {
     operation: 'dismissModerator',
-    sentence: 'a dismissed moderator has the rights of a participant at once, and one who resigns, too',
+    sentence:
+      'a dismissed moderator has the rights of a participant at once, and one who resigns, too',
     rule: 'Ends the appointment of a moderator, who remains a participant. Has no effect if the user is not a moderator of the\nspace, or does not exist. Moderators can resign: they can call it with their own id.',
     async run({ users }) {
       const [ada, grace, other] = (await users(3)) as [User, User, User];
@@ -777,7 +778,11 @@ export const spaces: Scenario[] = [
       await ada.call('appointModerator', appointment);
       await other.refused('dismissModerator', appointment, 'not_space_creator');
       await grace.call('dismissModerator', appointment);
-      equal((await reread(grace, space)).participation?.role, 'participant', 'role after resigning');
+      equal(
+        (await reread(grace, space)).participation?.role,
+        'participant',
+        'role after resigning',
+      );
     },
   },
   {

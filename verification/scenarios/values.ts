@@ -99,6 +99,10 @@ export const settings: Partial<Record<OperationId, (stage: Stage) => Promise<Set
     const [{ message_id }] = messages as [Message];
     return { caller, inputs: () => ({ message_id, reason: 'A reason' }) };
   },
+  reportUser: async ({ users }) => {
+    const [reported, caller] = (await users(2)) as [User, User];
+    return { caller, inputs: () => ({ user_id: reported.id, reason: 'A reason' }) };
+  },
 };
 
 /** Values beyond those that a schema implies, for fields whose description has further rules. */

@@ -216,16 +216,22 @@ CREATE TABLE reports (
   reporter_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   space_pk INTEGER REFERENCES spaces ON DELETE CASCADE,
   message_pk INTEGER REFERENCES messages ON DELETE CASCADE,
+  user_pk INTEGER REFERENCES users ON DELETE CASCADE,
   reason TEXT NOT NULL,
   created_at TEXT NOT NULL,
-  CHECK ((space_pk IS NULL) <> (message_pk IS NULL))
+  CHECK ((space_pk IS NULL) <> (user_pk IS NULL)),
+  CHECK (message_pk IS NULL OR space_pk IS NOT NULL)
 ) STRICT;
 
 CREATE UNIQUE INDEX reports_by_message ON reports (message_pk, reporter_pk);
 
 CREATE INDEX reports_by_reporter ON reports (reporter_pk);
 
-CREATE UNIQUE INDEX reports_by_space ON reports (space_pk, reporter_pk);
+CREATE UNIQUE INDEX reports_by_space ON reports (space_pk, reporter_pk) WHERE message_pk IS NULL;
+
+CREATE UNIQUE INDEX reports_by_user ON reports (user_pk, reporter_pk);
+
+CREATE INDEX reports_in_space ON reports (space_pk, pk);
 
 CREATE TABLE search_index (version INTEGER NOT NULL) STRICT;
 

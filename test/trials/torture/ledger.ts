@@ -18,6 +18,7 @@ import { readSnapshot } from '../../../server/database/transaction.ts';
  *     bio u1             the text           message u1.s2>u3.m4            the text
  *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  *     report u1.s2>u5    the reason         report u1.s2>u3.m4>u5          the reason
+ *     report u1>u5       the reason
  *     mention u1.s2>u3.m4>u5    exists      reply u1.s2>u3.m4>u5.m6        exists
  *     read u1.s2>u3      the read position
  *
@@ -301,8 +302,9 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
   for (const { text, email } of rows.appreciations) {
     addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'exists');
   }
-  for (const { text, description, email, reason } of rows.reports) {
-    addFact(`report ${textMark(text ?? description)}>${userMark(email)}`, reason);
+  for (const { text, description, address, email, reason } of rows.reports) {
+    const target = address === null ? textMark(text ?? description) : userMark(address);
+    addFact(`report ${target}>${userMark(email)}`, reason);
   }
   return { facts, ids };
 }
@@ -369,8 +371,9 @@ async function readRows(db: Database) {
       .selectFrom('reports')
       .leftJoin('messages', 'messages.pk', 'message_pk')
       .leftJoin('spaces', 'spaces.pk', 'reports.space_pk')
+      .leftJoin('users as reported', 'reported.pk', 'reports.user_pk')
       .innerJoin('users', 'users.pk', 'reporter_pk')
-      .select(['text', 'description', 'email', 'reason'])
+      .select(['text', 'description', 'reported.email as address', 'users.email', 'reason'])
       .where(isLiveReport)
       .execute(),
   };

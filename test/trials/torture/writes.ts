@@ -39,6 +39,10 @@ export const writeShares = {
   removeProfilePicture: 1,
   reportSpace: 2,
   reportMessage: 2,
+  reportUser: 1,
+  withdrawSpaceReport: 1,
+  withdrawMessageReport: 1,
+  withdrawUserReport: 1,
   deleteAccount: 1,
 };
 export type Write = keyof typeof writeShares;
@@ -337,6 +341,28 @@ export function createWrites(state: TrafficState): Writes {
         api.reportMessage({ client, auth: person.token, path: messageId(mark), body: { reason } }),
       );
     },
+    reportUser(person, own) {
+      const reported = drawWhere(own, ({ mark }) => ledger.exists(`user ${mark}`));
+      if (!reported) return undefined;
+      const path = userId(reported.mark);
+      return report(person, reported.mark, (reason) =>
+        api.reportUser({ client, auth: person.token, path, body: { reason } }),
+      );
+    },
+    withdrawSpaceReport: (person) =>
+      withdraw(person, spaces, (mark) =>
+        api.withdrawSpaceReport({ client, auth: person.token, path: spaceId(mark) }),
+      ),
+    withdrawMessageReport: (person) =>
+      withdraw(person, messages, (mark) =>
+        api.withdrawMessageReport({ client, auth: person.token, path: messageId(mark) }),
+      ),
+    withdrawUserReport: (person, own) =>
+      withdraw(
+        person,
+        own.map(({ mark }) => mark),
+        (mark) => api.withdrawUserReport({ client, auth: person.token, path: userId(mark) }),
+      ),
     deleteAccount({ mark, token }) {
       return {
         changes: { [`user ${mark}`]: undefined },
@@ -368,6 +394,18 @@ export function createWrites(state: TrafficState): Writes {
     const reason = text(`Report${nextNumber()}`, 10);
     return { changes: { [`report ${mark}>${person.mark}`]: reason }, send: () => send(reason) };
   }
+
+  /** Withdraws a report about one of these rows. */
+  function withdraw(
+    { mark: reporter }: TrafficUser,
+    marks: readonly string[],
+    send: (mark: string) => ReturnType<Attempt['send']>,
+  ): Attempt | undefined {
+    const mark = drawWhere(marks, (each) => ledger.exists(`report ${each}>${reporter}`));
+    if (mark === undefined) return undefined;
+    return { changes: { [`report ${mark}>${reporter}`]: undefined }, send: () => send(mark) };
+  }
+
   const hasJoined = (person: TrafficUser, space: string) =>
     ['joined', 'moderates'].includes(ledger.value(`participation ${space}>${person.mark}`) ?? '');
 

@@ -1,11 +1,18 @@
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { getUserOptions, listUserSpacesInfiniteOptions } from 'space-service/tanstack-react-query';
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query';
+import {
+  getUserOptions,
+  listUserSpacesInfiniteOptions,
+  reportUserMutation,
+  withdrawUserReportMutation,
+} from 'space-service/tanstack-react-query';
 import { useProfile } from '../profile.ts';
+import { ReportButton } from '../space/report-button.tsx';
 import { SpaceRow } from '../start/space-row.tsx';
 import { Avatar } from '../ui/avatar.tsx';
 import { Failure } from '../ui/explanation.tsx';
 import { Heading } from '../ui/heading.tsx';
 import { LinkedText } from '../ui/linked-text.tsx';
+import { showConfirmation, showFailure } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDate } from '../words.ts';
@@ -13,7 +20,8 @@ import { formatDate } from '../words.ts';
 /** What other users see of an account. */
 export function UserProfile({ id }: { id: string }) {
   const { data: user, error, refetch } = useQuery(getUserOptions({ path: { user_id: id } }));
-  const isYou = useProfile()?.user_id === id;
+  const ownId = useProfile()?.user_id;
+  const isYou = ownId === id;
   return (
     <div className="column">
       <header className="user-header">
@@ -22,6 +30,7 @@ export function UserProfile({ id }: { id: string }) {
           <Heading title={user?.username ?? 'User'} />
           {user && <p className="hint">Member since {formatDate(user.created_at)}</p>}
           {isYou && <a href="#/profile">Edit your profile</a>}
+          {ownId && !isYou && <ReportUser id={id} />}
         </div>
       </header>
       {error && <Failure error={error} onRetry={() => void refetch()} />}
@@ -33,6 +42,25 @@ export function UserProfile({ id }: { id: string }) {
       )}
       {user && <SpacesOf id={id} />}
     </div>
+  );
+}
+
+function ReportUser({ id }: { id: string }) {
+  const report = useMutation({ ...reportUserMutation(), onSuccess: showConfirmation });
+  const withdrawal = useMutation({
+    ...withdrawUserReportMutation(),
+    onSuccess: showConfirmation,
+    onError: showFailure,
+  });
+  return (
+    <ReportButton
+      label="Report user"
+      className="secondary small"
+      mutation={report}
+      variables={(body) => ({ path: { user_id: id }, body })}
+      withdrawal={withdrawal}
+      target={{ path: { user_id: id } }}
+    />
   );
 }
 

@@ -4,6 +4,7 @@ import {
   deleteSpaceMutation,
   reportSpaceMutation,
   useParticipation,
+  withdrawSpaceReportMutation,
 } from 'space-service/tanstack-react-query';
 import { openView } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
@@ -18,6 +19,7 @@ import { Invitation } from './invitation.tsx';
 import { Participants } from './participants.tsx';
 import { Removals } from './removals.tsx';
 import { ReportButton } from './report-button.tsx';
+import { Reports } from './reports.tsx';
 import { canModerate } from './rights.ts';
 
 /** What a space is about, who is in it, and what can be done with it. */
@@ -53,6 +55,7 @@ export function About({ space }: { space: Space }) {
       )}
       {/* After the actions, because the list can be long. */}
       {ownId && <Participants space={space} />}
+      {canModerate(space) && <Reports spaceId={space_id} />}
       {canModerate(space) && <Removals spaceId={space_id} />}
     </aside>
   );
@@ -85,12 +88,20 @@ function LeaveSpace({ space: { space_id, visibility } }: { space: Space }) {
 
 function ReportSpace({ space: { space_id } }: { space: Space }) {
   const report = useMutation({ ...reportSpaceMutation(), onSuccess: showConfirmation });
+  const withdrawal = useMutation({
+    ...withdrawSpaceReportMutation(),
+    onSuccess: showConfirmation,
+    onError: showFailure,
+  });
   return (
     <ReportButton
       label="Report space"
       className="secondary small"
       mutation={report}
       variables={(body) => ({ path: { space_id }, body })}
+      readers="The moderators of the space see the reason, but not your name. Its creator does not."
+      withdrawal={withdrawal}
+      target={{ path: { space_id } }}
     />
   );
 }

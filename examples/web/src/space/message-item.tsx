@@ -1,13 +1,17 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Message, Space } from 'space-service';
-import { deleteMessageMutation, reportMessageMutation } from 'space-service/tanstack-react-query';
+import {
+  deleteMessageMutation,
+  reportMessageMutation,
+  withdrawMessageReportMutation,
+} from 'space-service/tanstack-react-query';
 import { addressOf } from '../navigation.ts';
 import { useProfile } from '../profile.ts';
 import { UserLink } from '../ui/avatar.tsx';
 import { Confirmation } from '../ui/confirmation.tsx';
 import { Icon } from '../ui/icon.tsx';
-import { showConfirmation } from '../ui/notice.tsx';
+import { showConfirmation, showFailure } from '../ui/notice.tsx';
 import { formatTime, quote } from '../words.ts';
 import { Appreciation } from './appreciation.tsx';
 import { Appreciations } from './appreciations.tsx';
@@ -103,6 +107,11 @@ function Actions({ message, space, className, onEdit, onReply }: ActionsProps) {
   const ownId = useProfile()?.user_id;
   const deletion = useMutation({ ...deleteMessageMutation(), onSuccess: showConfirmation });
   const report = useMutation({ ...reportMessageMutation(), onSuccess: showConfirmation });
+  const withdrawal = useMutation({
+    ...withdrawMessageReportMutation(),
+    onSuccess: showConfirmation,
+    onError: showFailure,
+  });
   const quoted = quote(message.text);
   const canDelete = ownId === author.user_id || canModerate(space);
   return (
@@ -134,6 +143,9 @@ function Actions({ message, space, className, onEdit, onReply }: ActionsProps) {
           className="icon-button"
           mutation={report}
           variables={(body) => ({ path: { message_id }, body })}
+          readers="The creator and the moderators of the space see the reason, but not your name."
+          withdrawal={withdrawal}
+          target={{ path: { message_id } }}
         />
       )}
       {ownId === author.user_id && canWrite(space) && (

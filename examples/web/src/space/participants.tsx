@@ -108,8 +108,9 @@ function Resign({ spaceId, user }: ParticipantProps) {
   });
   return (
     <Confirmation
-      label="Resign"
-      className="secondary small"
+      label={<Icon name="shield-cross" />}
+      name="Resign as a moderator"
+      className="icon-button"
       title="Resign as a moderator?"
       consequences="You remain a participant. Only the creator can appoint you again."
       confirm="Resign"

@@ -1,14 +1,19 @@
 import { DialogButton, type DialogButtonProps } from '../ui/dialog.tsx';
 import { Field, Form, type FormProps, textsOf } from '../ui/form.tsx';
 
-interface ReportButtonProps<Variables> extends Omit<DialogButtonProps, 'children' | 'title'> {
+interface ReportButtonProps<Variables, Target>
+  extends Omit<DialogButtonProps, 'children' | 'title'> {
   mutation: FormProps<Variables>['mutation'];
   variables: (body: { reason: string }) => Variables;
+  /** Who sees the report besides the operator. */
+  readers?: string;
+  withdrawal: FormProps<Target>['mutation'];
+  target: Target;
 }
 
-/** A button that reports a space or a message to the operator of the server. */
-export function ReportButton<Variables>(props: ReportButtonProps<Variables>) {
-  const { mutation, variables, ...button } = props;
+/** A button that reports something to the operator of the server, or withdraws the report. */
+export function ReportButton<Variables, Target>(props: ReportButtonProps<Variables, Target>) {
+  const { mutation, variables, readers, withdrawal, target, ...button } = props;
   return (
     <DialogButton {...button} title="Report to the operator">
       {(close) => (
@@ -18,7 +23,17 @@ export function ReportButton<Variables>(props: ReportButtonProps<Variables>) {
           variables={(fields) => variables(textsOf(fields, 'reason'))}
           onClose={close}
           cancel="Cancel"
+          buttons={
+            <button
+              type="button"
+              className="secondary"
+              onClick={() => withdrawal.mutate(target, { onSuccess: close })}
+            >
+              Withdraw an earlier report
+            </button>
+          }
         >
+          {readers && <p className="hint">{readers}</p>}
           <Field
             label="Reason"
             name="reason"

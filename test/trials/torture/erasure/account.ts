@@ -292,7 +292,7 @@ export async function useAccount(
   await api.editMessage({ ...authenticated, path: { message_id }, body: edit });
   await api.deleteMessage({ ...authenticated, path: { message_id } });
 
-  // One report by the account, and one about it.
+  // Reports by the account, and about it.
   const target = { path: { space_id: 'foreign-0' }, body: { reason: letters('report') } };
   await api.reportSpace({ ...authenticated, ...target });
   const reporter = await register(url, 'reporter');
@@ -300,6 +300,13 @@ export async function useAccount(
     client: reporter.client,
     path,
     body: { reason: letters('report about the account') },
+    throwOnError: true,
+  });
+
+  await api.reportUser({
+    client: reporter.client,
+    path: { user_id: userId },
+    body: { reason: letters('report about the person') },
     throwOnError: true,
   });
 
