@@ -61,6 +61,18 @@ export function isCached(queryClient: QueryClient, { space_id, message_id }: Mes
   );
 }
 
+/** Marks the messages of an author in the infinite lists in the cache. */
+export function markBlocked(queryClient: QueryClient, user_id: string, is_blocked: boolean): void {
+  changeMessages(queryClient, undefined, (pages) =>
+    pages.map((page) => ({
+      ...page,
+      items: page.items.map((each) =>
+        each.author.user_id === user_id ? { ...each, is_blocked } : each,
+      ),
+    })),
+  );
+}
+
 /** Removes a message from the infinite lists of its space in the cache; without a space, from all. */
 export function dropMessage(
   queryClient: QueryClient,

@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-query';
 import type { OperationTypes } from '../generated/examples.gen.ts';
 import type {
+  BlockUserData,
   DeleteMessageData,
   LeaveSpaceData,
   Message,
@@ -16,7 +17,7 @@ import type {
   Session,
 } from '../generated/types.gen.ts';
 import { ApiError } from './errors.ts';
-import { dropMessage, listsOf, putMessage, readKey } from './message-cache.ts';
+import { dropMessage, listsOf, markBlocked, putMessage, readKey } from './message-cache.ts';
 import { dropParticipation, followedList, putParticipation } from './participation-cache.ts';
 import { retryDelay } from './retries.ts';
 import type { SessionStore } from './session.ts';
@@ -171,7 +172,16 @@ function changeLists(
     case 'deleteMessage':
       dropMessage(queryClient, (variables as DeleteMessageData).path);
       break;
+    case 'blockUser':
+    case 'unblockUser':
+      markBlocked(
+        queryClient,
+        (variables as BlockUserData).path.user_id,
+        operation === 'blockUser',
+      );
+      break;
     case 'joinSpace':
+    case 'updateParticipation':
       putParticipation(queryClient, data as Participation);
       break;
     case 'leaveSpace':
@@ -198,6 +208,7 @@ const SPACES = [...SEARCHES, 'getSpace', 'listParticipations'] as const;
 const PARTICIPATION = ['getParticipation', 'listParticipations'] as const;
 const PARTICIPANTS = [...SPACES, 'getParticipation', 'listParticipants', 'listRemovals'] as const;
 const MESSAGES = ['listMessages', 'getMessage'] as const;
+const BLOCKED = ['getUser', 'listBlocks', ...MESSAGES, ...PARTICIPATION] as const;
 const AUTHORS = [
   'getProfile',
   'getUser',
@@ -239,12 +250,15 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   dismissModerator: ['listParticipants'],
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
+  updateParticipation: PARTICIPATION,
   markRead: PARTICIPATION,
   sendMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile'],
   editMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile', 'listReports'],
   deleteMessage: [...MESSAGES, ...PARTICIPATION, 'getProfile', 'listReports'],
   appreciateMessage: [...MESSAGES, 'listAppreciations'],
   withdrawAppreciation: [...MESSAGES, 'listAppreciations'],
+  blockUser: BLOCKED,
+  unblockUser: BLOCKED,
   reportSpace: ['listReports'],
   reportMessage: ['listReports'],
   reportUser: [],

@@ -266,6 +266,10 @@ export const changes: Record<string, Change> = {
   'appreciateMessage 429': asOther,
   'withdrawAppreciation 200': asOther,
 
+  'blockUser 200': ofParticipant,
+  'blockUser 403': asCreator,
+  'blockUser 429': ofParticipant,
+  'updateParticipation 429': asCreator,
   'listReports 403': asOther,
   'reportSpace 409': asFrequentReporter,
   'reportSpace 429': asCreator,

@@ -73,6 +73,7 @@ export const rules: readonly Rule[] = [
   { operation: 'joinSpace', refused: { removed: 'removed_from_space' } },
   { operation: 'leaveSpace', refused: { creator: 'creator_cannot_leave' } },
   { operation: 'getParticipation', refused: notParticipating, private: notParticipating },
+  { operation: 'updateParticipation', refused: notParticipating, private: notParticipating },
   { operation: 'markRead', refused: notParticipant },
   { operation: 'listParticipants' },
   { operation: 'appointModerator', on: 'participant', refused: notCreator },

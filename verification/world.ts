@@ -51,6 +51,8 @@ export interface World {
   participant: Account;
   /** A user whom `creator` has removed from `space`. */
   removed: Account;
+  /** A user whom `creator` has blocked, besides another one. */
+  blocked: Account;
   /** A message of `participant` in `space`. `admirer` and another user have reported it. */
   reported: Message;
   /** Whether the server sends mail. */
@@ -103,6 +105,7 @@ export const existingItems: Readonly<Record<string, (world: World) => unknown>> 
   Participant: ({ participant }) => participant,
   Removal: ({ removed }) => removed,
   SpaceReport: ({ reported }) => reported,
+  Block: ({ blocked }) => blocked,
   SessionSummary: ({ sessionId }) => sessionId,
   TokenSummary: ({ programToken }) => programToken,
   Message: ({ message }) => message,
@@ -244,6 +247,13 @@ export async function openWorld(
   await provide(world, 'removed', async () => {
     await registerRemovedUser(world);
     return registerRemovedUser(world);
+  });
+  await provide(world, 'blocked', async () => {
+    const { creator, admirer, removed } = world;
+    for (const { userId: user_id } of [admirer, removed]) {
+      await dataOf(api.blockUser({ client: client(creator.token), path: { user_id } }));
+    }
+    return removed;
   });
   await provide(world, 'reported', async () => {
     const message = await sendMessage(world, world.participant, world.space);

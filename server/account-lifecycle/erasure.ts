@@ -84,6 +84,7 @@ async function eraseBatchOfUsers(engine: Engine, trx: DatabaseTransaction): Prom
     return true;
   }
   if (await eraseMentionBatch(trx, userPk)) return true;
+  if (await eraseBlockBatch(trx, userPk)) return true;
   if (await deleteKeyBatch(trx, sql`user_pk = ${userPk}`)) return true;
   // Cascades to `erased_users`. There are no other rows left.
   await trx.deleteFrom('users').where('pk', '=', userPk).execute();
@@ -114,6 +115,16 @@ async function eraseMentionBatch(trx: Database, userPk: number): Promise<boolean
     DELETE FROM mentions WHERE (user_pk, space_pk, created_at, message_pk) IN (
       SELECT user_pk, space_pk, created_at, message_pk FROM mentions
       WHERE user_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
+    )`.execute(trx);
+  return numAffectedRows !== 0n;
+}
+
+/** Deletes a batch of the blocks by and of a user. Returns false if there are none. */
+async function eraseBlockBatch(trx: Database, userPk: number): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    DELETE FROM blocks WHERE (user_pk, blocked_pk) IN (
+      SELECT user_pk, blocked_pk FROM blocks
+      WHERE user_pk = ${userPk} OR blocked_pk = ${userPk} LIMIT ${sql.lit(ROWS_PER_STATEMENT)}
     )`.execute(trx);
   return numAffectedRows !== 0n;
 }

@@ -19,6 +19,7 @@ export interface Schema {
   space_tags: SpaceTags;
   messages: Messages;
   appreciations: Appreciations;
+  blocks: Blocks;
   mentions: Mentions;
   message_words: MessageWords;
   indexed_messages: IndexedMessages;
@@ -154,6 +155,8 @@ export interface Participations {
   left_in: Generated<number | null>;
   /** 0 or 1. 0 for the creator, and after the user has left. */
   is_moderator: number;
+  /** 0 or 1: whether unread messages are counted for the user. */
+  is_muted: number;
 }
 
 interface Tags {
@@ -235,6 +238,13 @@ interface MessageChanges {
   changed_at: string;
   /** Set when it is deleted. Null after other changes: `Messages.changed_in` tells lists of spaces of a new text. */
   changed_in: number | null;
+}
+
+/** Users who have blocked others. */
+export interface Blocks {
+  user_pk: number;
+  blocked_pk: number;
+  created_at: string;
 }
 
 /** The reports that the operator has not closed. Each is about a space, a message or a user. */

@@ -1,6 +1,7 @@
 import type { RouteHandlers } from '../../generated/fastify.gen.ts';
 import type { Context } from '../context.ts';
 import { authHandlers } from './auth.ts';
+import { blocksHandlers } from './blocks.ts';
 import { messagesHandlers } from './messages.ts';
 import { profileHandlers } from './profile.ts';
 import { reportsHandlers } from './reports.ts';
@@ -20,6 +21,7 @@ export function makeHandlers(context: Context): RouteHandlers {
     ...spacesHandlers(context),
     ...messagesHandlers(context),
     ...usersHandlers(context),
+    ...blocksHandlers(context),
     ...reportsHandlers(context),
     ...serverHandlers(context),
   };

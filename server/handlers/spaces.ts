@@ -33,6 +33,7 @@ import {
   listParticipants,
   listParticipations,
   readParticipation,
+  updateParticipation,
 } from '../spaces/participations.ts';
 import { listRemovals, removeParticipant, undoRemoval } from '../spaces/removals.ts';
 import { isPublicSpace } from '../spaces/space-access.ts';
@@ -128,6 +129,17 @@ export function spacesHandlers(context: Context) {
     getParticipation: async (request, reply) => {
       const { space_id } = request.params;
       const participation = await readParticipation(context, callerOf(request), space_id);
+      return reply.code(200).send(participation);
+    },
+
+    updateParticipation: async (request, reply) => {
+      const { space_id } = request.params;
+      const participation = await updateParticipation(
+        context,
+        callerOf(request),
+        space_id,
+        request.body,
+      );
       return reply.code(200).send(participation);
     },
 

@@ -8,7 +8,7 @@ import { readUser } from '../users/user.ts';
 export function usersHandlers(context: Context) {
   return {
     getUser: async (request, reply) => {
-      const user = await readUser(context, request.params.user_id);
+      const user = await readUser(context, callerOf(request), request.params.user_id);
       return reply.code(200).send(user);
     },
 

@@ -60,6 +60,7 @@ class BatchBuilder implements Batch {
     participant: [],
     message: [],
     appreciation: [],
+    block: [],
   };
   readonly bad: Batch['bad'] = [];
   /** The names that the records refer to, see `referencesOf`. */
@@ -104,6 +105,8 @@ function referencesOf(record: DataRecord): string[] {
       ];
     case 'appreciation':
       return [`user ${record.user_id}`, `message ${record.message_id}`];
+    case 'block':
+      return [`user ${record.user_id}`, `user ${record.blocked_id}`];
   }
 }
 

@@ -6,6 +6,7 @@ import { writerOf } from '../search/writer-of.ts';
 import { quantity } from '../text/quantity.ts';
 import { addAppreciations } from './appreciations.ts';
 import { type Batch, readBatches } from './batches.ts';
+import { addBlocks } from './blocks.ts';
 import { addMessages } from './messages.ts';
 import { addParticipants } from './participants.ts';
 import {
@@ -143,6 +144,7 @@ async function addBatch(run: ImportRun, { records, bad }: Batch): Promise<void> 
   await addParticipants(run, records.participant);
   await addMessages(run, records.message);
   await addAppreciations(run, records.appreciation);
+  await addBlocks(run, records.block);
   // The lines of earlier batches come first and are already sorted.
   run.report.bad.sort((a, b) => a.line - b.line);
 }

@@ -22,6 +22,8 @@ export interface ParticipantRecord {
   read_until?: string | null;
   /** Only with `left_at: null`. */
   is_moderator?: boolean;
+  /** Whether unread messages are not counted. For the creator, see `SpaceRecord`. */
+  is_muted?: boolean;
 }
 
 export const participantSchema = recordSchema('participant', ['space_id', 'user_id'], {
@@ -32,6 +34,7 @@ export const participantSchema = recordSchema('participant', ['space_id', 'user_
   removed_at: { ...time, type: ['string', 'null'] },
   read_until: { ...time, type: ['string', 'null'] },
   is_moderator: { type: 'boolean' },
+  is_muted: { type: 'boolean' },
 });
 
 export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<ParticipantRecord> {
@@ -47,6 +50,7 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
       'participations.removed_at',
       'participations.read_until',
       'participations.is_moderator',
+      'participations.is_muted',
     ])
     .where(isLiveSpace('participations.space_pk'))
     .orderBy('participations.space_pk')
@@ -63,6 +67,7 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
       removed_at: removed_at === null ? null : importableTime(removed_at),
       read_until: read_until === null ? null : importableTime(read_until),
       is_moderator: row.is_moderator === 1,
+      is_muted: row.is_muted === 1,
     };
   }
 }
@@ -76,6 +81,7 @@ export const insertParticipations = prepareForRows(
     removed_at: 'nullable text',
     read_until: 'nullable text',
     is_moderator: 'bigint',
+    is_muted: 'bigint',
     changed_in: 'bigint',
   } satisfies Record<keyof NewRow<'participations'>, ParameterType>,
   (db, rows) =>
@@ -115,6 +121,7 @@ export async function addParticipants(
       removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
       read_until: record.read_until ? timeOrNow(record.read_until) : null,
       is_moderator: record.is_moderator ? 1 : 0,
+      is_muted: record.is_muted ? 1 : 0,
       changed_in: transaction,
     };
   });

@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { reservedValues } from '../contract.ts';
 import { findUnstorable } from '../text/storable.ts';
 import { type AppreciationRecord, appreciationSchema } from './appreciations.ts';
+import { type BlockRecord, blockSchema } from './blocks.ts';
 import { type MessageRecord, messageSchema } from './messages.ts';
 import { type ParticipantRecord, participantSchema } from './participants.ts';
 import { BadLineError } from './run.ts';
@@ -21,7 +22,8 @@ export type DataRecord =
   | SpaceRecord
   | ParticipantRecord
   | MessageRecord
-  | AppreciationRecord;
+  | AppreciationRecord
+  | BlockRecord;
 
 /** The schema of each type. */
 export const schemas = {
@@ -30,6 +32,7 @@ export const schemas = {
   participant: participantSchema,
   message: messageSchema,
   appreciation: appreciationSchema,
+  block: blockSchema,
 };
 
 /** Returns the name by which other records refer to this one, which can be invalid; undefined if it has no id. */
@@ -43,9 +46,10 @@ export function nameOf(record: DataRecord): string | undefined {
       return `participant ${record.space_id} ${record.user_id}`;
     case 'message':
       return named('message', record.message_id);
+    // Nothing refers to them.
     case 'appreciation':
-      // Nothing refers to appreciations.
-      return 'appreciation';
+    case 'block':
+      return record.type;
   }
 }
 

@@ -65,6 +65,7 @@ const TYPES = {
   author_id: 'user',
   user_id: 'user',
   mentions: 'user',
+  blocked_id: 'user',
   space_id: 'space',
   message_id: 'message',
   reply_to: 'message',

@@ -34,6 +34,8 @@ export interface SpaceRecord {
   created_at?: string;
   /** `read_until` of the creator's participation, which the import adds together with the space. */
   creator_read_until?: string | null;
+  /** `is_muted` of the same participation. */
+  creator_is_muted?: boolean;
 }
 
 /** The length of generated codes, 128 random bits in base64url. Shorter ones could be guessed. */
@@ -61,6 +63,7 @@ export const spaceSchema = recordSchema('space', ['creator_id', 'title'], {
   },
   created_at: time,
   creator_read_until: { ...time, type: ['string', 'null'] },
+  creator_is_muted: { type: 'boolean' },
 });
 
 /** Number of spaces read at once. */
@@ -88,6 +91,7 @@ export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceR
         'spaces.invitation_code',
         'spaces.created_at',
         'participations.read_until',
+        'participations.is_muted',
       ])
       .where('spaces.pk', '>', lastPk)
       .where(isLiveSpace('spaces.pk'))
@@ -116,6 +120,7 @@ export async function* readSpaces(db: DatabaseTransaction): AsyncIterable<SpaceR
         tag_ids: spaceTags.map(({ tag_id }) => tag_id),
         created_at: importableTime(row.created_at),
         creator_read_until: row.read_until === null ? null : importableTime(row.read_until),
+        creator_is_muted: row.is_muted === 1,
       };
     }
   }
@@ -191,6 +196,7 @@ export async function addSpaces(
       removed_at: null,
       read_until: content.readUntil,
       is_moderator: 0,
+      is_muted: content.isMuted,
       changed_in: transaction,
     });
     tags.push({ spacePk: pk, tags: content.tags });
@@ -203,7 +209,7 @@ export async function addSpaces(
   );
 }
 
-/** Returns the row and the tags of a space, and the read position of its creator. */
+/** Returns the row and the tags of a space, and the read position and setting of its creator. */
 function spaceOf(record: SpaceRecord, creatorPk: number) {
   const title = parseTitle(record.title);
   const description = parseDescription(record.description ?? '');
@@ -228,7 +234,7 @@ function spaceOf(record: SpaceRecord, creatorPk: number) {
     created_at: createdAt,
   };
   const readUntil = record.creator_read_until ? timeOrNow(record.creator_read_until) : null;
-  return { row, tags, readUntil };
+  return { row, tags, readUntil, isMuted: record.creator_is_muted ? 1 : 0 };
 }
 
 /** Greater ids are replaced. This leaves half of the range of safe integers for tags that are added later. */

@@ -10,7 +10,7 @@ import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts'
 import type { Waits } from '../system/waits.ts';
 import { checkReaders, type Reader } from './follower-access.ts';
 import { type EventPosition, formatTime } from './message-order.ts';
-import { type Events, readAppreciated, readEvents } from './read-events.ts';
+import { type Events, readRelations, readEvents } from './read-events.ts';
 
 /** Number of reads for groups of followers at the same time. */
 const MAX_CONCURRENT_READS = 4;
@@ -157,7 +157,7 @@ export function openFollowers(
       room.spacePk ??= (await findAnySpace(engine.db, null, room.spaceId)).pk;
       const found = await readForAll(room.spacePk, followers);
       const callers = followers.flatMap(({ caller }) => caller ?? []);
-      const asSeenBy = await readAppreciated(engine.db, found.values(), callers);
+      const asSeenBy = await readRelations(engine.db, found.values(), callers);
       // After the reads, because a reader who has lost access must not get later messages.
       const { errors } = await checkReaders(engine.db, followers);
       for (const follower of followers) {

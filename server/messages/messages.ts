@@ -10,6 +10,7 @@ import { claimKey, type KeyClaim } from '../accounts/idempotency-keys.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession, requireUser } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
+import { hasBlocked } from '../database/blocks.ts';
 import type { Database, DatabaseTransaction, Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
@@ -180,6 +181,7 @@ export async function sendMessage(
       space_id: spaceId,
       appreciation_count: 0,
       is_appreciated: false,
+      is_blocked: false,
     };
     const mentions = mentioned.map((user) => summarizeUser(avatars, user));
     return describeMessage(avatars, sent, original?.preview, mentions);
@@ -354,7 +356,8 @@ export function selectMessages(db: Database, caller: Caller | null) {
           .whereRef('appreciations.message_pk', '=', 'messages.pk')
           .where('appreciations.user_pk', '=', callerPk(caller)),
       ).as('is_appreciated'),
-    );
+    )
+    .select(hasBlocked(callerPk(caller), sql.ref('messages.author_pk')).as('is_blocked'));
 }
 
 type MessageRow = Awaited<ReturnType<ReturnType<typeof selectMessages>['execute']>>[number];
@@ -386,6 +389,7 @@ function describeMessage(
     appreciation_count: row.appreciation_count ?? 0,
     // SQLite has no booleans.
     is_appreciated: Boolean(row.is_appreciated),
+    is_blocked: Boolean(row.is_blocked),
     created_at: row.created_at,
     edited_at: row.edited_at,
     is_reply: row.reply_to_pk !== null,

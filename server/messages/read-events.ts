@@ -64,31 +64,36 @@ export async function readEvents(
 }
 
 /**
- * Reads which of the messages in `found` these callers have appreciated, with one query for all of them.
+ * Reads which of the messages in `found` these callers have appreciated, and whose authors they have blocked, with a query
+ * for all of them.
  * @returns a function that returns events as a caller sees them
  */
-export async function readAppreciated(
+export async function readRelations(
   db: Database,
   found: Iterable<Events>,
   callers: readonly Caller[],
 ): Promise<(events: Events, caller: Caller | null) => Events> {
-  const messageIds = [...found]
-    .flatMap(({ items, changedItems }) => [...items, ...changedItems])
-    .filter(({ appreciation_count }) => appreciation_count > 0)
-    .map(({ message_id }) => message_id);
-  if (messageIds.length === 0 || callers.length === 0) return (events) => events;
+  const messages = [...found].flatMap(({ items, changedItems }) => [...items, ...changedItems]);
+  if (messages.length === 0 || callers.length === 0) return (events) => events;
   // Many readers get the same messages, and an account can have several readers.
-  const rows = await findAppreciations(
-    db,
-    new Set(messageIds),
-    new Set(callers.map(({ userPk }) => userPk)),
-  );
-  const appreciations = new Set(rows.map(({ message_id, user_pk }) => `${user_pk} ${message_id}`));
+  const userPks = new Set(callers.map(({ userPk }) => userPk));
+  const authorIds = new Set(messages.map(({ author }) => author.user_id));
+  const appreciated = messages.filter(({ appreciation_count }) => appreciation_count > 0);
+  const messageIds = new Set(appreciated.map(({ message_id }) => message_id));
+  const appreciations = await findAppreciations(db, messageIds, userPks);
+  const blocks = await findBlocks(db, authorIds, userPks);
+  if (appreciations.length === 0 && blocks.length === 0) return (events) => events;
+  const relations = new Set([
+    ...appreciations.map(({ message_id, user_pk }) => `${user_pk} ${message_id}`),
+    ...blocks.map(({ user_id, user_pk }) => `${user_pk} ${user_id}`),
+  ]);
   return (events, caller) => {
     if (!caller) return events;
+    const has = (id: string) => relations.has(`${caller.userPk} ${id}`);
     const asSeen = (message: Message) => ({
       ...message,
-      is_appreciated: appreciations.has(`${caller.userPk} ${message.message_id}`),
+      is_appreciated: has(message.message_id),
+      is_blocked: has(message.author.user_id),
     });
     return {
       ...events,
@@ -96,6 +101,21 @@ export async function readAppreciated(
       changedItems: events.changedItems.map(asSeen),
     };
   };
+}
+
+/** Returns which of these users have blocked which of these authors. */
+function findBlocks(
+  db: Database,
+  authorIds: ReadonlySet<string>,
+  userPks: ReadonlySet<number>,
+): Promise<{ user_id: string; user_pk: number }[]> {
+  return db
+    .selectFrom('blocks')
+    .innerJoin('users', 'users.pk', 'blocks.blocked_pk')
+    .select(['user_id', 'user_pk'])
+    .where('user_pk', 'in', [...userPks])
+    .where('user_id', 'in', [...authorIds])
+    .execute();
 }
 
 /** Returns which of these users have appreciated which of these messages. */

@@ -8,6 +8,7 @@ import type {
   Space,
 } from '../../generated/types.gen.ts';
 import { type Caller, listSessions, requireSession } from '../auth/sessions.ts';
+import { listBlocks } from '../blocks/blocks.ts';
 import type { SessionLifetimes } from '../config.ts';
 import type { Engine } from '../database/engine.ts';
 import { isLiveMessage, isLiveReport, isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
@@ -51,6 +52,7 @@ export async function readAccountData(
     messages: pagesOf((request) => listOwnMessages(engine, caller, request)),
     appreciations: pagesOf((request) => listOwnAppreciations(engine, caller, request)),
     reports: pagesOf((request) => listOwnReports(engine, caller, request)),
+    blocks: pagesOf((request) => listBlocks(resources, caller, request)),
   };
   return (async function* () {
     yield `{"account":${JSON.stringify(account)}`;
@@ -96,14 +98,15 @@ async function listAllParticipations(
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .select(['spaces.space_id', 'space_pk', 'joined_at', 'left_at', 'removed_at', 'read_until'])
-    .select('is_moderator')
+    .select(['is_moderator', 'is_muted'])
     .select(isLiveSpace('space_pk').as('is_live'))
     .where('user_pk', '=', userPk);
   const { items, next } = await readPage(query, ['joined_at', 'space_pk'], 'asc', request);
   return {
-    items: liveItems(items).map(({ space_pk: _, is_moderator, ...participation }) => ({
+    items: liveItems(items).map(({ space_pk: _, is_moderator, is_muted, ...participation }) => ({
       ...participation,
       is_moderator: is_moderator === 1,
+      muted: is_muted === 1,
     })),
     next,
   };

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Participation, UnreadTotals } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
+import { hasBlocked } from '../database/blocks.ts';
 import type { Database } from '../database/engine.ts';
 import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
@@ -20,7 +21,12 @@ const MAX_SORTED_PARTICIPATIONS = 1_000;
 
 export type Activity = Pick<
   Participation,
-  'read_until' | 'last_message_at' | 'last_message' | 'unread_count' | 'unread_mentions'
+  | 'read_until'
+  | 'last_message_at'
+  | 'last_message'
+  | 'unread_count'
+  | 'unread_mentions'
+  | 'muted'
 >;
 
 /** SQL for the time up to which the user of a row of `participations` has read. */
@@ -41,21 +47,32 @@ export const latestAuthor = sql<number>`(
   ORDER BY created_at DESC, message_id DESC LIMIT 1
 )`;
 
-/** SQL for the number of messages of others in the space of a row of `participations` that the user has not read. */
+/**
+ * SQL for the number of messages of others in the space of a row of `participations` that the user has not read. 0 in a
+ * muted space.
+ */
 function unreadCount(userPk: RawBuilder<number> | number): RawBuilder<number> {
-  return sql<number>`(SELECT count(*) FROM ${latestMessages(readUntil)}
-    WHERE author_pk <> ${userPk} AND ${isLiveUser('latest.author_pk')})`;
+  return ifNotMuted(sql`(SELECT count(*) FROM ${latestMessages(readUntil)}
+    WHERE author_pk <> ${userPk} AND ${isLiveUser('latest.author_pk')})`);
 }
 
-/** SQL for the number of these messages that mention the user, at most 100. The primary key finds them. */
+function ifNotMuted(count: RawBuilder<unknown>): RawBuilder<number> {
+  return sql<number>`CASE WHEN participations.is_muted = 1 THEN 0 ELSE ${count} END`;
+}
+
+/**
+ * SQL for the number of these messages that mention the user, at most 100, without those of blocked users. The primary
+ * key finds them.
+ */
 function unreadMentions(userPk: RawBuilder<number> | number): RawBuilder<number> {
-  return sql<number>`(SELECT count(*) FROM (
+  return ifNotMuted(sql`(SELECT count(*) FROM (
     SELECT 1 FROM mentions JOIN messages ON messages.pk = mentions.message_pk
     WHERE mentions.user_pk = ${userPk} AND mentions.space_pk = participations.space_pk
       AND mentions.created_at > ${readUntil} AND messages.author_pk <> ${userPk}
       AND ${isLiveUser('messages.author_pk')}
+      AND NOT ${hasBlocked(userPk, sql.ref('messages.author_pk'))}
     LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
-  ) AS mentioning)`;
+  ) AS mentioning)`);
 }
 
 interface ActivityRow {
@@ -63,6 +80,7 @@ interface ActivityRow {
   read_until: string;
   unread_count: number;
   unread_mentions: number;
+  is_muted: number;
   message_id: string | null;
   created_at: string;
   /** See `previewed`. */
@@ -91,7 +109,7 @@ const selectActivity = prepareForSet({ spacePk: 'bigint', userPk: 'bigint' }, (_
   const { userPk } = rows[0] as (typeof rows)[number];
   return sql<ActivityRow>`
     SELECT participations.space_pk, ${readUntil} AS read_until, ${unreadCount(userPk)} AS unread_count,
-      ${unreadMentions(userPk)} AS unread_mentions, last.message_id, last.created_at, ${previewed('last.text')} AS text,
+      ${unreadMentions(userPk)} AS unread_mentions, is_muted, last.message_id, last.created_at, ${previewed('last.text')} AS text,
       users.user_id, users.username, users.avatar
     FROM participations
     LEFT JOIN messages AS last ON last.message_id = (
@@ -107,7 +125,8 @@ function describeActivity(avatars: AvatarUrls, row: ActivityRow): Activity {
   const { read_until, unread_count, unread_mentions, message_id, created_at } = row;
   const last_message = message_id === null ? null : previewMessage(avatars, { ...row, message_id });
   const last_message_at = last_message && created_at;
-  return { read_until, unread_count, unread_mentions, last_message, last_message_at };
+  const muted = row.is_muted === 1;
+  return { read_until, unread_count, unread_mentions, muted, last_message, last_message_at };
 }
 
 /** Returns the totals of the caller's spaces, of at most the 1,000 most recently joined ones. */

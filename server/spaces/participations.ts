@@ -1,5 +1,10 @@
 import { sql } from 'kysely';
-import type { Participant, Participation, UnreadTotals } from '../../generated/types.gen.ts';
+import type {
+  Participant,
+  Participation,
+  ParticipationUpdate,
+  UnreadTotals,
+} from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
 import type { AvatarUrls } from '../avatars/store.ts';
@@ -63,12 +68,16 @@ export async function joinSpace(
           removed_at: null,
           read_until: null,
           is_moderator: 0,
+          is_muted: 0,
           changed_in,
         } satisfies NewRow<'participations'>)
         .onConflict((conflict) =>
           conflict
             .columns(['space_pk', 'user_pk'])
-            .doUpdateSet({ joined_at, left_at: null, left_in: null, read_until: null, changed_in }),
+            .doUpdateSet({
+              ...{ joined_at, left_at: null, left_in: null, read_until: null, is_muted: 0 },
+              changed_in,
+            }),
         )
         .execute();
       const keys = { spacePk: space.pk, userPk: caller.userPk, changed_in };
@@ -124,6 +133,34 @@ export async function leaveSpace(engine: Engine, caller: Caller, spaceId: string
   });
 }
 
+/**
+ * Mutes a space in which the caller participates, or ends that.
+ * @throws DomainError `participation_not_found`, `too_many_requests`
+ */
+export async function updateParticipation(
+  { engine, avatars, quotas }: AvatarResources & QuotaResources,
+  caller: Caller,
+  spaceId: string,
+  { muted }: ParticipationUpdate,
+): Promise<Participation> {
+  return transact(engine, async (trx) => {
+    await requireSession(trx, caller);
+    await countOperation(trx, quotas, caller, 'updateParticipation');
+    const { space_pk, is_muted } = await findParticipation(trx, caller, spaceId);
+    if (muted !== (is_muted === 1)) {
+      const changed_in = await engine.transactionNumber(trx);
+      await trx
+        .updateTable('participations')
+        .set({ is_muted: muted ? 1 : 0, changed_in })
+        .where('space_pk', '=', space_pk)
+        .where('user_pk', '=', caller.userPk)
+        .execute();
+      announceAfterCommit(engine, listSubject(caller.userPk));
+    }
+    return describeParticipation(trx, avatars, caller, space_pk);
+  });
+}
+
 /** A user who has become a participant, or no longer is one. */
 interface CountedParticipant {
   spacePk: number;
@@ -159,16 +196,22 @@ export async function readParticipation(
   caller: Caller,
   spaceId: string,
 ): Promise<Participation> {
-  const row = await engine.db
+  const { space_pk } = await findParticipation(engine.db, caller, spaceId);
+  return describeParticipation(engine.db, avatars, caller, space_pk);
+}
+
+/** @throws DomainError `participation_not_found` */
+async function findParticipation(db: Database, { userPk }: Caller, spaceId: string) {
+  const row = await db
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
-    .select('space_pk')
+    .select(['space_pk', 'is_muted'])
     .where('spaces.space_id', '=', spaceId)
-    .where('user_pk', '=', caller.userPk)
+    .where('user_pk', '=', userPk)
     .where('left_at', 'is', null)
     .executeTakeFirst();
   if (!row) throw participationNotFound();
-  return describeParticipation(engine.db, avatars, caller, row.space_pk);
+  return row;
 }
 
 /**

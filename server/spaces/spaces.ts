@@ -76,6 +76,7 @@ export async function createSpace(
         removed_at: null,
         read_until: null,
         is_moderator: 0,
+        is_muted: 0,
         changed_in,
       } satisfies NewRow<'participations'>)
       .execute();

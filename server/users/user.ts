@@ -1,21 +1,29 @@
 import type { User } from '../../generated/types.gen.ts';
+import type { Caller } from '../auth/sessions.ts';
 import type { Database } from '../database/engine.ts';
 import { DomainError } from '../errors.ts';
 import type { AvatarResources } from '../resources.ts';
 
 /**
- * Returns the public part of a user's profile. The profiles of suspended users are hidden.
+ * Returns a user's profile as the caller sees it. The profiles of suspended users are hidden.
  * @throws DomainError `user_not_found`
  */
 export async function readUser(
   { engine, avatars }: AvatarResources,
+  caller: Caller,
   userId: string,
 ): Promise<User> {
-  const { pk: _, avatar, ...user } = await findUser(engine.db, userId);
-  return { ...user, profile_picture: avatars.url(avatar) };
+  const { pk, avatar, ...user } = await findUser(engine.db, userId);
+  const block = await engine.db
+    .selectFrom('blocks')
+    .select('created_at')
+    .where('user_pk', '=', caller.userPk)
+    .where('blocked_pk', '=', pk)
+    .executeTakeFirst();
+  return { ...user, profile_picture: avatars.url(avatar), is_blocked: block !== undefined };
 }
 
-/** The columns of `User`. */
+/** The columns of `User` that are the same for all callers. */
 export const USER_COLUMNS = ['user_id', 'username', 'bio', 'avatar', 'created_at'] as const;
 
 /**

@@ -564,6 +564,8 @@ const requests: Record<string, () => Promise<Response>> = {
   'editMessage 412': () => editText({ ...ada.headers, 'if-match': '"0-AAAAAAAAAAAAAAAA"' }),
   'deleteMessage 403 not_message_author': () =>
     app.fetch(`/api/messages/${message.message_id}`, { method: 'DELETE', headers: bob.headers }),
+  'blockUser 403': () =>
+    app.fetch(`/api/blocks/${bob.userId}`, { method: 'PUT', headers: bob.headers }),
   'appreciateMessage 403 own_message': () =>
     app.fetch(`/api/messages/${message.message_id}/appreciation`, {
       method: 'PUT',

@@ -165,6 +165,7 @@ describe('A suspended account', () => {
     'dismissModerator',
     'removeParticipant',
     'undoRemoval',
+    'unblockUser',
     'withdrawUserReport',
   ];
   test.each(

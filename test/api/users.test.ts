@@ -21,7 +21,8 @@ const getUser = async ({ client }: TestUser, user_id: string) =>
 describe('getUser', () => {
   test('returns the same public fields to any signed-in user: no email address, password or statistics', async () => {
     const { data: profile } = await api.getProfile({ client: ann.client, throwOnError: true });
-    const { email: _, is_verified: __, updated_at: ___, stats: ____, ...expected } = profile;
+    const { email: _, is_verified: __, updated_at: ___, stats: ____, ...shared } = profile;
+    const expected = { ...shared, is_blocked: false };
     expect(expected).toMatchObject({ user_id: ann.userId, username: 'ann' });
     for (const reader of [ann, ben]) expect(await getUser(reader, ann.userId)).toEqual(expected);
   });

@@ -22,7 +22,7 @@ const layers = [
   ['sample'],
   ['backups', 'import-export', 'reports'],
   ['account-lifecycle', 'profile'],
-  ['messages'],
+  ['blocks', 'messages'],
   ['spaces'],
   ['message-words', 'search', 'tokens', 'users'],
   ['resources.ts'],

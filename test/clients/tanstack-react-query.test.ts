@@ -14,6 +14,7 @@ import {
 } from '../../client/index.ts';
 import {
   appreciateMessageMutation,
+  blockUserMutation,
   createQueryClient,
   deleteMessageMutation,
   dropMessage,
@@ -24,6 +25,7 @@ import {
   putMessage,
   STALE_AFTER,
   sendMessageMutation,
+  unblockUserMutation,
   updateSpaceMutation,
 } from '../../client/tanstack-react-query.ts';
 import { operations } from '../../server/contract.ts';
@@ -247,6 +249,22 @@ test('after a message, createQueryClient does not wait, and replaces it in the l
   expect(texts()).toEqual(['three', 'two', 'one']);
   unsubscribe();
   expect(requests).toEqual(['GET', 'GET', 'POST', 'DELETE']);
+});
+
+test('blocking a user marks the messages in cached lists at once, until that ends', async () => {
+  const { options, pages } = await createConversation('one', 'two', 'three');
+  await pages();
+  const created = createQueryClient();
+  await created.fetchInfiniteQuery({ ...options, pages: 2 });
+  const marks = () =>
+    created
+      .getQueryData(options.queryKey)
+      ?.pages.flatMap(({ items }) => items.map(({ is_blocked }) => is_blocked));
+  const path = { user_id: grace.userId };
+  await new MutationObserver(created, blockUserMutation({ client })).mutate({ path });
+  expect(marks()).toEqual([true, true, true]);
+  await new MutationObserver(created, unblockUserMutation({ client })).mutate({ path });
+  expect(marks()).toEqual([false, false, false]);
 });
 
 test('createQueryClient repeats queries after temporary errors, and loads again what has changed', async () => {

@@ -371,6 +371,7 @@ const participants = fc.record({
   removed_at: maybe(fc.constant(created_at)),
   read_until: maybe(fc.constant(created_at)),
   is_moderator: maybe(fc.boolean()),
+  is_muted: maybe(fc.boolean()),
 });
 const messages = fc.record({
   type: fc.constant('message'),
@@ -389,6 +390,12 @@ const appreciations = fc.record({
   user_id: userIds,
   created_at: fc.constant(created_at),
 });
+const blocks = fc.record({
+  type: fc.constant('block'),
+  user_id: userIds,
+  blocked_id: userIds,
+  created_at: fc.constant(created_at),
+});
 const runOf = (record: fc.Arbitrary<object>) => fc.array(record, { minLength: 1, maxLength: 6 });
 const badLines = fc.array(pick('no', '{}', ''), { minLength: 1, maxLength: 2 });
 /** Runs of one type, mostly in the order of an export, so that many records are valid. */
@@ -399,7 +406,7 @@ const files = fc
     runOf(participants),
     runOf(messages),
     fc.array(
-      fc.oneof(...[users, spaces, participants, messages, appreciations].map(runOf), badLines),
+      fc.oneof(...[users, spaces, participants, messages, appreciations, blocks].map(runOf), badLines),
       {
         maxLength: 6,
       },

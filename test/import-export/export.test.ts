@@ -59,6 +59,8 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     'messages.reply_to_pk': 'reply_to',
     'appreciations.message_pk': 'message_id',
     'appreciations.user_pk': 'user_id',
+    'blocks.user_pk': 'user_id',
+    'blocks.blocked_pk': 'blocked_id',
   };
   /** Tables with data of users that an export does not contain, with the reason. */
   const notExported: Record<string, string> = {

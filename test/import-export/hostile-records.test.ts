@@ -121,6 +121,7 @@ const record = fc.oneof(
     removed_at: fc.option(time, { freq: 2 }),
     read_until: fc.option(time),
     is_moderator: optional(fc.boolean()),
+    is_muted: optional(fc.boolean()),
   }),
   fc.record({
     type: fc.constant('message'),
@@ -138,6 +139,12 @@ const record = fc.oneof(
     type: fc.constant('appreciation'),
     message_id: messageId,
     user_id: userId,
+    created_at: optional(time),
+  }),
+  fc.record({
+    type: fc.constant('block'),
+    user_id: userId,
+    blocked_id: userId,
     created_at: optional(time),
   }),
 );

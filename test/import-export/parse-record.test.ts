@@ -75,7 +75,7 @@ describe('parseRecord', () => {
 
   test.each(['"room"', '3', 'null', '["user"]', '"toString"'])('rejects the type %s', (type) => {
     expect(() => parseRecord(`{"type":${type}}`)).toThrow(
-      /^has a type other than user, space, participant, message, appreciation$/,
+      /^has a type other than user, space, participant, message, appreciation, block$/,
     );
   });
 

@@ -19,5 +19,6 @@ export const hello = {
   text: 'Hello there',
 };
 export const liked = { type: 'appreciation', message_id: 'hello', user_id: 'ada' };
+export const blocked = { type: 'block', user_id: 'ada', blocked_id: 'bob' };
 /** One valid record of each type, and a second user. */
-export const validRecords = [ada, bob, bread, joined, hello, liked];
+export const validRecords = [ada, bob, bread, joined, hello, liked, blocked];

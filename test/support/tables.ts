@@ -20,6 +20,7 @@ const tableKinds: Readonly<Record<keyof Schema, TableKind>> = {
   messages: 'stored',
   appreciations: 'stored',
   mentions: 'stored',
+  blocks: 'stored',
   reports: 'stored',
   idempotency_keys: 'stored',
   public_spaces: 'index',

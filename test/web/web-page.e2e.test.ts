@@ -1442,6 +1442,37 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     expect(await draft.inputValue()).toBe('Not yet');
   });
 
+  test('blocks users and mutes spaces', async () => {
+    const reader = await service.register();
+    await using page = await open('#/sign-in');
+    await signIn(page, reader);
+    await openView(page, SPACE);
+    await page.getByRole('button', { name: 'Join space' }).click();
+    await page.getByRole('button', { name: 'Mute space' }).click();
+    await appears(page.getByRole('button', { name: 'Unmute space' }));
+    const ofAda = page
+      .getByRole('article')
+      .filter({ has: page.getByRole('link', { name: 'ada' }) });
+    await ofAda.locator('.avatar').last().click();
+    await page.getByRole('button', { name: 'Block ada' }).click();
+    await appears(page.getByText('Messages of ada are hidden. Only you know.'));
+    await page.goBack();
+    const reveal = page.getByRole('button', { name: 'Show the message of ada' });
+    await appears(reveal);
+    await expectAccessible(page, 'hidden messages');
+    const hidden = await reveal.count();
+    await reveal.first().click();
+    await expect.poll(() => reveal.count()).toBe(hidden - 1);
+    await openView(page, '#/profile?section=security');
+    await appears(page.getByRole('button', { name: 'Unblock ada' }));
+    await expectAccessible(page, 'blocked users');
+    await page.getByRole('button', { name: 'Unblock ada' }).click();
+    await appears(page.getByText('You have not blocked anyone.'));
+    await openView(page, SPACE);
+    await appears(page.getByRole('article'));
+    expect(await reveal.count()).toBe(0);
+  });
+
   describe('brings people back in with mail', () => {
     test('to verify an address, in another browser and twice', async () => {
       await using page = await open('#/');

@@ -36,6 +36,7 @@ interface Scene {
 /** What operations need besides the ids of the space, the message and the user. */
 const otherInputs: Partial<Record<OperationId, (scene: Scene) => Inputs>> = {
   updateSpace: () => ({ title: 'Changed' }),
+  updateParticipation: () => ({ muted: true }),
   markRead: ({ messages }) => ({ message_id: messages.creator?.message_id }),
   sendMessage: ({ space }) => ({ space_id: space.space_id, text: 'Hello' }),
   editMessage: () => ({ text: 'Changed' }),

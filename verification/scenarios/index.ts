@@ -1,5 +1,6 @@
 import { access } from './access.ts';
 import { auth } from './auth.ts';
+import { blocks } from './blocks.ts';
 import { following } from './following.ts';
 import { lists } from './lists.ts';
 import { mail } from './mail.ts';
@@ -18,6 +19,7 @@ import { values } from './values.ts';
 /** All scenarios. The last ones use the accounts of the others, which saves registrations. */
 export const scenarios: readonly Scenario[] = [
   ...auth,
+  ...blocks,
   ...following,
   ...lists,
   ...mail,

@@ -105,6 +105,16 @@ const kinds: Record<string, (stage: Stage) => Promise<List>> = {
     };
     return { caller: creator, inputs: { space_id }, keys, change };
   },
+  async listBlocks({ newcomer, users }) {
+    const ada = await newcomer();
+    const others = await users(5);
+    for (const { id } of others) await ada.call('blockUser', { user_id: id });
+    const keys = others.map(({ id }) => id).reverse();
+    const change = async () => {
+      await ada.call('unblockUser', { user_id: keys[1] });
+    };
+    return { caller: ada, inputs: {}, keys, change };
+  },
   async listReports({ users }) {
     const [creator, ...reporters] = (await users(6)) as [User, ...User[]];
     const { space, messages } = await createConversation(creator, 'private', ...reporters);

@@ -341,7 +341,7 @@ export const profile: Scenario[] = [
     operation: 'deleteAccount',
     sentence:
       'nothing of the account is left, others keep what is theirs, and name and address are free',
-    rule: "This also deletes the account's sessions, messages, participations, reports and avatar, the\nappreciations it gave and received, the spaces it created with all their messages, and the reports about\nany of these.",
+    rule: "This also deletes the account's sessions, messages, participations, reports, blocks and avatar, the\nappreciations it gave and received, the spaces it created with all their messages, and the reports about\nany of these.",
     async run(stage) {
       const { newcomer, signIn, anonymous, word } = stage;
       const [ada, grace] = [await newcomer(), await newcomer()];
@@ -419,6 +419,7 @@ export const profile: Scenario[] = [
       await ada.call('markRead', { space_id: space.space_id, message_id: ofOther });
       await ada.call('reportMessage', { message_id: ofOther, reason: 'A report.' });
       await ada.call('reportUser', { user_id: other.id, reason: 'Another report.' });
+      const block = await ada.call('blockUser', { user_id: other.id });
       await ada.call('leaveSpace', { space_id: space.space_id });
       await ada.call('changeBio', { bio: 'A bio.' });
       const data = await ada.call('downloadAccountData');
@@ -449,6 +450,7 @@ export const profile: Scenario[] = [
         ],
         'reports',
       );
+      equal(data.blocks, [block], 'blocks');
       const participations = new Map(data.participations.map((each) => [each.space_id, each]));
       equal(
         [...participations.keys()].sort(),

@@ -11,7 +11,7 @@ export const users: Scenario[] = [
       const [ada, reader] = [await user(), await user()];
       await ada.call('changeBio', { bio: 'A bio.' });
       const { user_id, username, bio, profile_picture, created_at } = await ada.call('getProfile');
-      const expected = { user_id, username, bio, profile_picture, created_at };
+      const expected = { user_id, username, bio, profile_picture, created_at, is_blocked: false };
       equal(
         await reader.call('getUser', { user_id }),
         expected,

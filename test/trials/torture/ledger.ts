@@ -18,9 +18,9 @@ import { readSnapshot } from '../../../server/database/transaction.ts';
  *     bio u1             the text           message u1.s2>u3.m4            the text
  *     avatar u1          the file           appreciation u1.s2>u3.m4>u5    exists
  *     report u1.s2>u5    the reason         report u1.s2>u3.m4>u5          the reason
- *     report u1>u5       the reason
+ *     report u1>u5       the reason         block u1>u5                    exists
  *     mention u1.s2>u3.m4>u5    exists      reply u1.s2>u3.m4>u5.m6        exists
- *     read u1.s2>u3      the read position
+ *     read u1.s2>u3      the read position  muted u1.s2>u3                 yes
  *
  * Users have one such fact for each column that is neither empty nor in `notInFacts`, under its name. The fact of a
  * space contains all of these columns.
@@ -205,6 +205,7 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'messages.changed_in',
     'spaces.invitation_code',
     'sessions.session_id',
+    'blocks.created_at',
     'reports.report_id',
     'reports.created_at',
     'users.created_at',
@@ -283,11 +284,13 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
     removed_at,
     read_until,
     is_moderator,
+    is_muted,
   } of rows.participations) {
     const mark = `${textMark(description)}>${userMark(email)}`;
     const current = is_moderator ? 'moderates' : 'joined';
     addFact(`participation ${mark}`, removed_at ? 'removed' : left_at ? 'left' : current);
     addFact(`read ${mark}`, read_until ?? joined_at);
+    if (is_muted) addFact(`muted ${mark}`, 'yes');
   }
   for (const { message_id, text, original, description, email } of rows.messages) {
     const prefix = `${textMark(description)}>${userMark(email)}.`;
@@ -301,6 +304,9 @@ export async function readFacts(db: Database): Promise<{ facts: Facts; ids: Map<
   }
   for (const { text, email } of rows.appreciations) {
     addFact(`appreciation ${textMark(text)}>${userMark(email)}`, 'exists');
+  }
+  for (const { email, address } of rows.blocks) {
+    addFact(`block ${userMark(email)}>${userMark(address)}`, 'exists');
   }
   for (const { text, description, address, email, reason } of rows.reports) {
     const target = address === null ? textMark(text ?? description) : userMark(address);
@@ -335,7 +341,7 @@ async function readRows(db: Database) {
       .innerJoin('spaces', 'spaces.pk', 'space_pk')
       .innerJoin('users', 'users.pk', 'user_pk')
       .select(['description', 'email', 'joined_at', 'left_at', 'removed_at', 'read_until'])
-      .select('is_moderator')
+      .select(['is_moderator', 'is_muted'])
       .where(isLiveSpace('spaces.pk'))
       .execute(),
     messages: await db
@@ -366,6 +372,14 @@ async function readRows(db: Database) {
       .select(['text', 'email'])
       .where(isLiveMessage)
       .where(isLiveUser('appreciations.user_pk'))
+      .execute(),
+    blocks: await db
+      .selectFrom('blocks')
+      .innerJoin('users', 'users.pk', 'user_pk')
+      .innerJoin('users as blocked', 'blocked.pk', 'blocked_pk')
+      .select(['users.email', 'blocked.email as address'])
+      .where(isLiveUser('user_pk'))
+      .where(isLiveUser('blocked_pk'))
       .execute(),
     reports: await db
       .selectFrom('reports')

@@ -31,6 +31,9 @@ export const writeShares = {
   removeParticipant: 2,
   undoRemoval: 1,
   markRead: 6,
+  updateParticipation: 2,
+  blockUser: 1,
+  unblockUser: 1,
   withdrawAppreciation: 3,
   deleteSpace: 2,
   changeBio: 4,
@@ -181,8 +184,10 @@ export function createWrites(state: TrafficState): Writes {
       const participation = `participation ${mark}>${person.mark}`;
       // Joining again has no effect.
       const role = ledger.value(participation) === 'moderates' ? 'moderates' : 'joined';
+      const muted = `muted ${mark}>${person.mark}`;
+      const isMuted = hasJoined(person, mark) ? ledger.value(muted) : undefined;
       return {
-        changes: { [participation]: role, [read]: ANY },
+        changes: { [participation]: role, [read]: ANY, [muted]: isMuted },
         send: () => api.joinSpace({ client, auth: person.token, path: spaceId(mark), body: {} }),
         onSuccess({ read_until }: { read_until: string }) {
           remember(person.joined, mark, MAX_REMEMBERED);
@@ -315,6 +320,36 @@ export function createWrites(state: TrafficState): Writes {
             body: messageId(mark),
           }),
         onSuccess: ({ read_until }: { read_until: string }) => ({ [read]: read_until }),
+      };
+    },
+    updateParticipation(person) {
+      const mark = drawExisting('space', person.joined);
+      if (!mark || !hasJoined(person, mark)) return undefined;
+      const muted = Math.random() < 0.6;
+      const body = { muted };
+      return {
+        changes: { [`muted ${mark}>${person.mark}`]: muted ? 'yes' : undefined },
+        send: () =>
+          api.updateParticipation({ client, auth: person.token, path: spaceId(mark), body }),
+      };
+    },
+    blockUser(person, own) {
+      const blocked = drawWhere(
+        own,
+        ({ mark }) => mark !== person.mark && ledger.exists(`user ${mark}`),
+      );
+      if (!blocked) return undefined;
+      return {
+        changes: { [`block ${person.mark}>${blocked.mark}`]: 'exists' },
+        send: () => api.blockUser({ client, auth: person.token, path: userId(blocked.mark) }),
+      };
+    },
+    unblockUser(person, own) {
+      const blocked = drawWhere(own, ({ mark }) => ledger.exists(`block ${person.mark}>${mark}`));
+      if (!blocked) return undefined;
+      return {
+        changes: { [`block ${person.mark}>${blocked.mark}`]: undefined },
+        send: () => api.unblockUser({ client, auth: person.token, path: userId(blocked.mark) }),
       };
     },
     withdrawAppreciation(person) {

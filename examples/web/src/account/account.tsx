@@ -9,6 +9,7 @@ import { Panel } from '../ui/panel.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { AvatarForm } from './avatar-form.tsx';
 import { BioForm } from './bio-form.tsx';
+import { Blocks } from './blocks.tsx';
 import { DataDownload } from './data-download.tsx';
 import { Deletion } from './deletion.tsx';
 import { EmailForm } from './email-form.tsx';
@@ -59,6 +60,7 @@ export function Account({ section }: { section: string | null }) {
           <PasswordForm email={profile.email} />
           <Sessions />
           <Tokens />
+          <Blocks />
         </>
       )}
       {profile && shown === 'data' && (

@@ -16,6 +16,7 @@ import { showConfirmation, showFailure } from '../ui/notice.tsx';
 import { Pages } from '../ui/pages.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { formatDate } from '../words.ts';
+import { BlockButton } from './block-button.tsx';
 
 /** What other users see of an account. */
 export function UserProfile({ id }: { id: string }) {
@@ -30,7 +31,12 @@ export function UserProfile({ id }: { id: string }) {
           <Heading title={user?.username ?? 'User'} />
           {user && <p className="hint">Member since {formatDate(user.created_at)}</p>}
           {isYou && <a href="#/profile">Edit your profile</a>}
-          {ownId && !isYou && <ReportUser id={id} />}
+          {ownId && !isYou && user && (
+            <p className="buttons">
+              <BlockButton user={user} isBlocked={user.is_blocked} />
+              <ReportUser id={id} />
+            </p>
+          )}
         </div>
       </header>
       {error && <Failure error={error} onRetry={() => void refetch()} />}

@@ -1,8 +1,10 @@
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Space } from 'space-service';
 import {
   deleteSpaceMutation,
+  getParticipationOptions,
   reportSpaceMutation,
+  updateParticipationMutation,
   useParticipation,
   withdrawSpaceReportMutation,
 } from 'space-service/tanstack-react-query';
@@ -40,6 +42,7 @@ export function About({ space }: { space: Space }) {
       {space.invitation_code && <Invitation space={space} code={space.invitation_code} />}
       {ownId && (
         <section className="buttons" aria-label="Actions">
+          {space.participation && <Mute spaceId={space_id} />}
           {space.participation?.role === 'creator' ? (
             <>
               <EditSpace space={space} />
@@ -58,6 +61,24 @@ export function About({ space }: { space: Space }) {
       {canModerate(space) && <Reports spaceId={space_id} />}
       {canModerate(space) && <Removals spaceId={space_id} />}
     </aside>
+  );
+}
+
+function Mute({ spaceId }: { spaceId: string }) {
+  const path = { space_id: spaceId };
+  const { data: participation } = useQuery(getParticipationOptions({ path }));
+  const update = useMutation({ ...updateParticipationMutation(), onError: showFailure });
+  if (!participation) return null;
+  const { muted } = participation;
+  return (
+    <button
+      type="button"
+      className="secondary small"
+      title="Unread messages of a muted space are not counted"
+      onClick={() => update.mutate({ path, body: { muted: !muted } })}
+    >
+      {muted ? 'Unmute space' : 'Mute space'}
+    </button>
   );
 }
 

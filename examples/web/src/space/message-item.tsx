@@ -42,6 +42,8 @@ export function MessageItem(props: MessageItemProps) {
   const isOwn = useProfile()?.user_id === author.user_id;
   const [isEdited, setIsEdited] = useState(false);
   const startEdit = () => setIsEdited(true);
+  const [isRevealed, setIsRevealed] = useState(false);
+  const isHidden = message.is_blocked && !isRevealed;
   return (
     <li>
       {day && <p className="day">{day}</p>}
@@ -68,7 +70,19 @@ export function MessageItem(props: MessageItemProps) {
           )}
         </p>
         {message.is_reply && <Original message={message} />}
-        {isOwn ? (
+        {isHidden ? (
+          <p className="hint">
+            You have blocked the author.{' '}
+            <button
+              type="button"
+              className="secondary small"
+              aria-label={`Show the message of ${author.username}`}
+              onClick={() => setIsRevealed(true)}
+            >
+              Show
+            </button>
+          </p>
+        ) : isOwn ? (
           <OwnText
             message={message}
             isEdited={isEdited}

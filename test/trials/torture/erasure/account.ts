@@ -29,6 +29,7 @@ export const withoutCanary: Readonly<Record<string, readonly string[]>> = {
     'sessions.created_at',
     'sessions.last_used_at',
     'reports.created_at',
+    'blocks.created_at',
     'idempotency_keys.created_at',
   ],
 };
@@ -309,6 +310,8 @@ export async function useAccount(
     body: { reason: letters('report about the person') },
     throwOnError: true,
   });
+  await api.blockUser({ ...authenticated, path: { user_id: reporter.userId } });
+  await api.blockUser({ client: reporter.client, path: { user_id: userId }, throwOnError: true });
 
   const wrong = { currentPassword: letters('former wrong password'), newPassword: 'north wind' };
   assert.equal((await api.changePassword({ client, body: wrong })).response?.status, 403);
