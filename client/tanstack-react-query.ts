@@ -212,6 +212,7 @@ const BLOCKED = ['getUser', 'listBlocks', ...MESSAGES, ...PARTICIPATION] as cons
 const AUTHORS = [
   'getProfile',
   'getUser',
+  'findUsers',
   ...SPACES,
   'listParticipants',
   'listAppreciations',

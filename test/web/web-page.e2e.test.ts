@@ -1442,12 +1442,17 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     expect(await draft.inputValue()).toBe('Not yet');
   });
 
-  test('blocks users and mutes spaces', async () => {
+  test('finds and blocks users, and mutes spaces', async () => {
     const reader = await service.register();
     await using page = await open('#/sign-in');
     await signIn(page, reader);
     await openView(page, SPACE);
     await page.getByRole('button', { name: 'Join space' }).click();
+    await openView(page, '#/?q=ad');
+    const people = page.getByRole('region', { name: 'People' });
+    await appears(people.getByRole('link', { name: 'ada' }));
+    await expectAccessible(page, 'people in a search');
+    await openView(page, SPACE);
     await page.getByRole('button', { name: 'Mute space' }).click();
     await appears(page.getByRole('button', { name: 'Unmute space' }));
     const ofAda = page

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { operations } from '../contract.ts';
 import { createConversation, createSpace, join, type Message, send } from './actions.ts';
 import type { Caller, Inputs, OperationId, User } from './caller.ts';
@@ -104,6 +105,19 @@ const kinds: Record<string, (stage: Stage) => Promise<List>> = {
       await creator.call('undoRemoval', { space_id, user_id: keys[1] });
     };
     return { caller: creator, inputs: { space_id }, keys, change };
+  },
+  async findUsers({ newcomer, users }) {
+    const ada = await newcomer();
+    const others = await users(5);
+    const space = await createSpace(ada);
+    await join(space, ...others);
+    const prefix = `f${randomInt(2 ** 40).toString(36)}`;
+    const keys: string[] = [];
+    for (const [i, other] of others.entries()) {
+      await other.call('changeUsername', { username: `${prefix}${i}` });
+      keys.push(other.id);
+    }
+    return { caller: ada, inputs: { q: prefix.toUpperCase() }, keys };
   },
   async listBlocks({ newcomer, users }) {
     const ada = await newcomer();

@@ -1,4 +1,5 @@
-import { createSpace } from './actions.ts';
+import { createSpace, join } from './actions.ts';
+import type { User } from './caller.ts';
 import { equal } from './expectations.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -24,6 +25,29 @@ export const users: Scenario[] = [
       );
       await anonymous.refused('getUser', { user_id }, 'unauthenticated');
       await reader.refused('getUser', { user_id: word() }, 'user_not_found');
+    },
+  },
+  {
+    operation: 'findUsers',
+    sentence: 'finds only users who share a space with the caller',
+    rule: 'Returns the users whose usernames begin with `q`, among those who share a space with the caller, in the order of their\nnames.',
+    async run({ users, anonymous }) {
+      const [ada, grace, stranger] = (await users(3)) as [User, User, User];
+      const space = await createSpace(ada, { visibility: 'private' });
+      const { space_id } = space;
+      await join(space, grace);
+      const found = async (caller: User, { account: { username } }: User) => {
+        const { items } = await caller.call('findUsers', { q: username });
+        return items.map(({ user_id }) => user_id);
+      };
+      equal(await found(ada, grace), [grace.id], 'Users found by the creator');
+      equal(await found(grace, ada), [ada.id], 'Users found by a participant');
+      equal(await found(ada, ada), [], 'The caller');
+      equal(await found(stranger, grace), [], 'Users found by a stranger');
+      equal((await ada.call('findUsers', { q: '  ' })).items, [], 'Users found by blanks');
+      await grace.call('leaveSpace', { space_id });
+      equal(await found(ada, grace), [], 'Users found after leaveSpace');
+      await anonymous.refused('findUsers', { q: 'a' }, 'unauthenticated');
     },
   },
   {

@@ -5,6 +5,7 @@ import { addressOf } from '../navigation.ts';
 import { Failure } from '../ui/explanation.tsx';
 import { Skeletons } from '../ui/skeleton.tsx';
 import { describeOther } from '../words.ts';
+import { People } from './people.tsx';
 import { Section } from './section.tsx';
 import { SpaceRow } from './space-row.tsx';
 
@@ -63,6 +64,7 @@ export function SearchResults({ query, isAsTyped }: { query: string; isAsTyped: 
       {byText?.length === 0 && byTag?.length === 0 && (
         <p className="empty">No space has these words or this tag. Try fewer words.</p>
       )}
+      <People query={query} />
       <div className="columns">
         <ResultList
           heading="By text"
