@@ -147,6 +147,8 @@ export interface Participations {
    * the user had already left.
    */
   removed_at: string | null;
+  /** Who removed the user. Null if that is not known. No foreign key: the account can have been deleted. */
+  removed_by_pk: number | null;
   /** The `created_at` of the latest message that the user has marked as read. Null for `joined_at`. */
   read_until: string | null;
   /** Not in an index, so that marking messages as read can update the row in place on PostgreSQL (HOT). */

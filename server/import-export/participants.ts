@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../database/engine.ts';
-import { isLiveSpace } from '../database/erased-rows.ts';
+import { isLiveSpace, isLiveUser } from '../database/erased-rows.ts';
 import { type ParameterType, prepareForRows, prepareForSet } from '../database/prepared.ts';
 import type { NewRow } from '../database/schema.ts';
 import { enqueueSpaces } from '../search/index-queue.ts';
@@ -18,6 +18,8 @@ export interface ParticipantRecord {
   left_at?: string | null;
   /** When the user was removed from the space. Requires `left_at`. */
   removed_at?: string | null;
+  /** The id of the user who has removed this one. Requires `removed_at`. */
+  removed_by?: string | null;
   /** The `created_at` of the latest message that the user has marked as read. For the creator, see `SpaceRecord`. */
   read_until?: string | null;
   /** Only with `left_at: null`. */
@@ -32,6 +34,7 @@ export const participantSchema = recordSchema('participant', ['space_id', 'user_
   joined_at: time,
   left_at: { ...time, type: ['string', 'null'] },
   removed_at: { ...time, type: ['string', 'null'] },
+  removed_by: { ...id, type: ['string', 'null'] },
   read_until: { ...time, type: ['string', 'null'] },
   is_moderator: { type: 'boolean' },
   is_muted: { type: 'boolean' },
@@ -42,9 +45,13 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
     .selectFrom('participations')
     .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
     .innerJoin('users', 'users.pk', 'participations.user_pk')
+    .leftJoin('users as removers', (join) =>
+      join.onRef('removers.pk', '=', 'removed_by_pk').on(isLiveUser('removers.pk')),
+    )
     .select([
       'spaces.space_id',
       'users.user_id',
+      'removers.user_id as removed_by',
       'participations.joined_at',
       'participations.left_at',
       'participations.removed_at',
@@ -57,7 +64,7 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
     .orderBy('participations.user_pk')
     .stream();
   for await (const row of rows) {
-    const { space_id, user_id, joined_at, left_at, removed_at, read_until } = row;
+    const { space_id, user_id, joined_at, left_at, removed_at, removed_by, read_until } = row;
     yield {
       type: 'participant',
       space_id: importableSpaceId(space_id),
@@ -65,6 +72,7 @@ export async function* readParticipants(db: DatabaseTransaction): AsyncIterable<
       joined_at: importableTime(joined_at),
       left_at: left_at === null ? null : importableTime(left_at),
       removed_at: removed_at === null ? null : importableTime(removed_at),
+      removed_by,
       read_until: read_until === null ? null : importableTime(read_until),
       is_moderator: row.is_moderator === 1,
       is_muted: row.is_muted === 1,
@@ -79,6 +87,7 @@ export const insertParticipations = prepareForRows(
     joined_at: 'text',
     left_at: 'nullable text',
     removed_at: 'nullable text',
+    removed_by_pk: 'nullable bigint',
     read_until: 'nullable text',
     is_moderator: 'bigint',
     is_muted: 'bigint',
@@ -99,11 +108,15 @@ export async function addParticipants(
   const { trx, report, transaction } = run;
   const spaces = await findSpaces(run, records);
   const users = await findUsers(run, records, 'user_id');
+  const removers = await findUsers(run, removersIn(records), 'user_id');
   const valid = convertLines(run, records, (record) => {
     const space = requireKnown(run, spaces, record.space_id, 'space_id');
     const userPk = requireKnown(run, users, record.user_id, 'user_id');
     if (record.removed_at && !record.left_at) {
       throw new BadLineError('has removed_at without left_at');
+    }
+    if (record.removed_by && !record.removed_at) {
+      throw new BadLineError('has removed_by without removed_at');
     }
     if (record.is_moderator && record.left_at) {
       throw new BadLineError('has is_moderator with left_at');
@@ -119,6 +132,9 @@ export async function addParticipants(
       joined_at: timeOrNow(record.joined_at),
       left_at: record.left_at ? timeOrNow(record.left_at) : null,
       removed_at: record.removed_at ? timeOrNow(record.removed_at) : null,
+      removed_by_pk: record.removed_by
+        ? requireKnown(run, removers, record.removed_by, 'removed_by')
+        : null,
       read_until: record.read_until ? timeOrNow(record.read_until) : null,
       is_moderator: record.is_moderator ? 1 : 0,
       is_muted: record.is_muted ? 1 : 0,
@@ -131,6 +147,13 @@ export async function addParticipants(
   await enqueueSpaces(
     trx,
     added.map(({ space_pk }) => space_pk),
+  );
+}
+
+/** Returns the users who have removed others, as lines with their ids. */
+function removersIn(records: readonly Line<ParticipantRecord>[]): Line<{ user_id: string }>[] {
+  return records.flatMap(({ number, content: { removed_by } }) =>
+    removed_by ? { number, content: { user_id: removed_by } } : [],
   );
 }
 

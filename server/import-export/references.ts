@@ -66,6 +66,7 @@ const TYPES = {
   user_id: 'user',
   mentions: 'user',
   blocked_id: 'user',
+  removed_by: 'user',
   space_id: 'space',
   message_id: 'message',
   reply_to: 'message',

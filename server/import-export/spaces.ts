@@ -194,6 +194,7 @@ export async function addSpaces(
       joined_at: content.row.created_at,
       left_at: null,
       removed_at: null,
+      removed_by_pk: null,
       read_until: content.readUntil,
       is_moderator: 0,
       is_muted: content.isMuted,

@@ -66,6 +66,7 @@ export async function joinSpace(
           joined_at,
           left_at: null,
           removed_at: null,
+          removed_by_pk: null,
           read_until: null,
           is_moderator: 0,
           is_muted: 0,

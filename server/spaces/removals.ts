@@ -1,7 +1,9 @@
 import type { Removal } from '../../generated/types.gen.ts';
 import { countOperation } from '../accounts/quotas.ts';
 import { type Caller, requireSession } from '../auth/sessions.ts';
-import type { Engine } from '../database/engine.ts';
+import type { AvatarUrls } from '../avatars/store.ts';
+import type { Database, Engine } from '../database/engine.ts';
+import { isLiveUser } from '../database/erased-rows.ts';
 import { readPage } from '../database/keyset-page.ts';
 import { transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
@@ -32,7 +34,7 @@ export async function removeParticipant(
       .selectFrom('participations')
       .innerJoin('spaces', 'spaces.pk', 'participations.space_pk')
       .innerJoin('users', 'users.pk', 'participations.user_pk')
-      .select(['user_pk', 'left_at', 'removed_at', 'user_id', 'username', 'avatar'])
+      .select(['user_pk', 'left_at', 'removed_at'])
       .select(participantRole.as('role'))
       .where('space_pk', '=', space.pk)
       .where('user_id', '=', userId)
@@ -44,24 +46,26 @@ export async function removeParticipant(
       );
     }
     requireRemovable(participation, space);
-    const user = summarizeUser(avatars, participation);
-    if (participation.removed_at !== null) return { user, removed_at: participation.removed_at };
-    const removed_at = new Date().toISOString();
-    const { user_pk: userPk, left_at } = participation;
-    const update = trx
-      .updateTable('participations')
-      .where('space_pk', '=', space.pk)
-      .where('user_pk', '=', userPk);
-    if (left_at !== null) {
-      await update.set({ removed_at }).execute();
-      return { user, removed_at };
+    const { user_pk: userPk, left_at, removed_at } = participation;
+    if (removed_at === null) {
+      const now = new Date().toISOString();
+      const removal = { removed_at: now, removed_by_pk: caller.userPk };
+      const changed_in = await engine.transactionNumber(trx);
+      const end = { left_at: now, left_in: changed_in, is_moderator: 0 };
+      await trx
+        .updateTable('participations')
+        .set(left_at === null ? { ...removal, ...end } : removal)
+        .where('space_pk', '=', space.pk)
+        .where('user_pk', '=', userPk)
+        .execute();
+      if (left_at === null) {
+        await countParticipant(engine, trx, { spacePk: space.pk, userPk, delta: -1, changed_in });
+      }
     }
-    const changed_in = await engine.transactionNumber(trx);
-    await update
-      .set({ left_at: removed_at, left_in: changed_in, removed_at, is_moderator: 0 })
-      .execute();
-    await countParticipant(engine, trx, { spacePk: space.pk, userPk, delta: -1, changed_in });
-    return { user, removed_at };
+    const row = await selectRemovals(trx, space.pk)
+      .where('user_pk', '=', userPk)
+      .executeTakeFirstOrThrow();
+    return describeRemoval(avatars, row);
   });
 }
 
@@ -80,7 +84,7 @@ export async function undoRemoval(
     const { pk } = await findSpaceFor(trx, caller, spaceId, 'moderate');
     await trx
       .updateTable('participations')
-      .set({ removed_at: null })
+      .set({ removed_at: null, removed_by_pk: null })
       .where('space_pk', '=', pk)
       .where('user_pk', '=', (eb) =>
         eb.selectFrom('users').select('pk').where('user_id', '=', userId),
@@ -102,18 +106,39 @@ export async function listRemovals(
   request: PageRequest,
 ): Promise<Page<Removal>> {
   const { pk } = await findSpaceFor(engine.db, caller, spaceId, 'moderate');
-  const query = engine.db
+  const query = selectRemovals(engine.db, pk).where(hasRightIn(caller, pk, 'moderate'));
+  const page = await readPage(query, ['removed_at', 'user_pk'], 'desc', request);
+  return { items: page.items.map((row) => describeRemoval(avatars, row)), next: page.next };
+}
+
+function selectRemovals(db: Database, spacePk: number) {
+  return db
     .selectFrom('participations')
     .innerJoin('users', 'users.pk', 'participations.user_pk')
-    .select(['user_pk', 'removed_at', 'user_id', 'username', 'avatar'])
-    .where('space_pk', '=', pk)
+    .leftJoin('users as removers', (join) =>
+      join.onRef('removers.pk', '=', 'removed_by_pk').on(isLiveUser('removers.pk')),
+    )
+    .select(['user_pk', 'removed_at', 'users.user_id', 'users.username', 'users.avatar'])
+    .select([
+      'removers.user_id as remover_id',
+      'removers.username as remover_name',
+      'removers.avatar as remover_avatar',
+    ])
+    .where('space_pk', '=', spacePk)
     .where('removed_at', 'is not', null)
-    .where(hasRightIn(caller, pk, 'moderate'))
     .$narrowType<{ removed_at: string }>();
-  const page = await readPage(query, ['removed_at', 'user_pk'], 'desc', request);
-  const items = page.items.map((row) => ({
+}
+
+type RemovalRow = Awaited<ReturnType<ReturnType<typeof selectRemovals>['execute']>>[number];
+
+function describeRemoval(avatars: AvatarUrls, row: RemovalRow): Removal {
+  const { remover_id, remover_name, remover_avatar: avatar } = row;
+  const isKnown = remover_id !== null && remover_name !== null;
+  return {
     user: summarizeUser(avatars, row),
     removed_at: row.removed_at,
-  }));
-  return { items, next: page.next };
+    removed_by: isKnown
+      ? summarizeUser(avatars, { user_id: remover_id, username: remover_name, avatar })
+      : null,
+  };
 }

@@ -115,6 +115,7 @@ describe('downloadAccountData', () => {
     await api.reportMessage({ client, path: ofBob, body: { reason: 'Rude' }, throwOnError: true });
     const person = { path: { user_id: bob.userId }, body: { reason: 'Rude everywhere' } };
     await api.reportUser({ client, ...person, throwOnError: true });
+    await api.blockUser({ client, path: person.path, throwOnError: true });
     const { email, password } = ada;
     await api.login({ client: app.client(), body: { email, password }, throwOnError: true });
 
@@ -125,7 +126,7 @@ describe('downloadAccountData', () => {
     const sessions = (await api.listSessions({ client, throwOnError: true })).data.items;
     expect(sessions).toHaveLength(2);
     const ownMessage = (
-      { author: _, is_appreciated: __, reply_to, mentions, ...message }: Message,
+      { author: _, is_appreciated: __, is_blocked: ___, reply_to, mentions, ...message }: Message,
       appreciation_count: number,
     ) => ({
       ...message,
@@ -141,6 +142,7 @@ describe('downloadAccountData', () => {
       removed_at: null,
       read_until: null,
       is_moderator: false,
+      muted: false,
     };
     expect(data).toEqual({
       account: profile,
@@ -161,6 +163,7 @@ describe('downloadAccountData', () => {
         { ...nothing, message_id: ofBob.message_id, reason: 'Rude', created_at },
         { ...nothing, user_id: bob.userId, reason: 'Rude everywhere', created_at },
       ],
+      blocks: [{ user: ofBob.author, created_at }],
     });
     expect(data.spaces[1]?.invitation_code).toBe(hidden.invitation_code);
   });
@@ -174,6 +177,7 @@ describe('downloadAccountData', () => {
       messages: [],
       appreciations: [],
       reports: [],
+      blocks: [],
     });
   });
 

@@ -77,6 +77,7 @@ describe('sendMessage', () => {
       word_count: 5,
       appreciation_count: 0,
       is_appreciated: false,
+      is_blocked: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       edited_at: null,
       is_reply: false,

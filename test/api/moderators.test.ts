@@ -93,6 +93,23 @@ describe('appointModerator', () => {
   });
 });
 
+test('a removal names the moderator who made it, until their account is deleted', async () => {
+  const dan = await app.register();
+  await joinSpace(dan, space);
+  await appoint(ann, dan);
+  const { data: removal } = await remove(dan, carl);
+  expect(removal?.removed_by?.user_id).toBe(dan.userId);
+  // Removing a removed user has no effect.
+  expect((await remove(ann, carl)).data).toEqual(removal);
+  const query = { space_id: space.space_id };
+  const list = async () =>
+    (await api.listRemovals({ client: ann.client, query, throwOnError: true })).data.items;
+  expect(await list()).toEqual([removal]);
+  await api.deleteAccount({ client: dan.client, throwOnError: true });
+  expect(await list()).toEqual([{ ...removal, removed_by: null }]);
+  await undo(ann, carl);
+});
+
 describe('dismissModerator', () => {
   test('takes effect at the next request, also to another process', async () => {
     await using other = await startApp({}, { sharesDataOf: app });

@@ -133,7 +133,11 @@ describe('listParticipants', () => {
 describe('removeParticipant', () => {
   test('ends the participation and lists the user as removed', async () => {
     const { data: removal } = await remove(ann, ben, space);
-    expect(removal).toEqual({ user: summaryOf(ben), removed_at: expect.any(String) });
+    expect(removal).toEqual({
+      user: summaryOf(ben),
+      removed_at: expect.any(String),
+      removed_by: summaryOf(ann),
+    });
     expect((await listParticipants(ann, space)).data?.items).toEqual([
       { user: summaryOf(ann), joined_at: space.created_at, role: 'creator' },
     ]);

@@ -44,6 +44,7 @@ describe('joinSpace', () => {
       last_message: null,
       unread_count: 0,
       unread_mentions: 0,
+      muted: false,
     });
     expect(Date.parse(joined_at)).toBeGreaterThanOrEqual(Date.parse(space.created_at));
     await sleep(2);

@@ -31,7 +31,8 @@ export function recordsToList(now: Date): DataRecord[] {
       const removed_at = left_at !== null && random(2) === 0 ? left_at : null;
       const joined_at = time();
       const is_moderator = left_at === null && random(8) === 0;
-      const times = { joined_at, left_at, removed_at };
+      const removed_by = removed_at && creator_id;
+      const times = { joined_at, left_at, removed_at, removed_by };
       records.push({ type: 'participant', space_id, user_id, ...times, is_moderator });
     }
     const people = [creator_id, ...others];

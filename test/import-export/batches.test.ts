@@ -369,6 +369,7 @@ const participants = fc.record({
   joined_at: fc.constant(created_at),
   left_at: maybe(fc.constant(created_at)),
   removed_at: maybe(fc.constant(created_at)),
+  removed_by: maybe(userIds),
   read_until: maybe(fc.constant(created_at)),
   is_moderator: maybe(fc.boolean()),
   is_muted: maybe(fc.boolean()),

@@ -54,6 +54,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     'spaces.creator_pk': 'creator_id',
     'participations.space_pk': 'space_id',
     'participations.user_pk': 'user_id',
+    'participations.removed_by_pk': 'removed_by',
     'messages.space_pk': 'space_id',
     'messages.author_pk': 'author_id',
     'messages.reply_to_pk': 'reply_to',

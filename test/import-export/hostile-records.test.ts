@@ -119,6 +119,7 @@ const record = fc.oneof(
     joined_at: optional(time),
     left_at: fc.option(time),
     removed_at: fc.option(time, { freq: 2 }),
+    removed_by: fc.option(userId, { freq: 1 }),
     read_until: fc.option(time),
     is_moderator: optional(fc.boolean()),
     is_muted: optional(fc.boolean()),

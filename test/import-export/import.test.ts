@@ -392,6 +392,6 @@ describe('importRecords', () => {
   ])('rejects %s', async (_, record, reason) => {
     const { bad } = await rejectImport([...validRecords, record]);
     expect(bad).toHaveLength(1);
-    expect(bad[0]).toMatchObject({ line: 7, reason: expect.stringMatching(reason) });
+    expect(bad[0]).toMatchObject({ line: validRecords.length + 1, reason: expect.stringMatching(reason) });
   });
 });

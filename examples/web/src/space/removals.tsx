@@ -16,9 +16,10 @@ export function Removals({ spaceId }: { spaceId: string }) {
     <section aria-label="Removed">
       <h2>Removed</h2>
       <Pages query={removals} noun="user" className="lines" skeleton={null} empty={null}>
-        {({ user }) => (
+        {({ user, removed_by }) => (
           <li key={user.user_id}>
             <UserLink user={user} size={28} />
+            {removed_by && <span className="hint">by {removed_by.username}</span>}
             <Undo spaceId={spaceId} user={user} />
           </li>
         )}
