@@ -110,7 +110,7 @@ async function saveReport(
   if (count > MAX_OPEN_REPORTS) {
     throw new DomainError(
       'too_many_reports',
-      `You have ${MAX_OPEN_REPORTS} open reports. Wait until the operator has handled some of them.`,
+      `You have ${MAX_OPEN_REPORTS} open reports. Withdraw one, or wait until the operator has handled some.`,
     );
   }
 }

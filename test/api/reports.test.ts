@@ -87,7 +87,7 @@ describe('reportSpace and reportMessage', () => {
     expect(error).toMatchObject({
       status: 409,
       code: 'too_many_reports',
-      detail: 'You have 20 open reports. Wait until the operator has handled some of them.',
+      detail: 'You have 20 open reports. Withdraw one, or wait until the operator has handled some.',
     });
     const another = await sendMessage(author, space, 'Spam');
     expect(await getError(reportMessage(user, another))).toBe('409 too_many_reports');
