@@ -200,6 +200,20 @@ export interface OperationTypes {
     successExample: 'success';
     errorStatus: keyof types.SendMessageErrors;
   };
+  findUsers: {
+    method: 'GET';
+    data: types.FindUsersData;
+    response: types.FindUsersResponse;
+    successExample: 'first' | 'last';
+    errorStatus: keyof types.FindUsersErrors;
+  };
+  listBlocks: {
+    method: 'GET';
+    data: types.ListBlocksData;
+    response: types.ListBlocksResponse;
+    successExample: 'first' | 'last';
+    errorStatus: keyof types.ListBlocksErrors;
+  };
   listReports: {
     method: 'GET';
     data: types.ListReportsData;
@@ -269,6 +283,13 @@ export interface OperationTypes {
     response: types.GetParticipationResponse;
     successExample: 'success';
     errorStatus: keyof types.GetParticipationErrors;
+  };
+  updateParticipation: {
+    method: 'PATCH';
+    data: types.UpdateParticipationData;
+    response: types.UpdateParticipationResponse;
+    successExample: 'success';
+    errorStatus: keyof types.UpdateParticipationErrors;
   };
   joinSpace: {
     method: 'PUT';
@@ -346,6 +367,20 @@ export interface OperationTypes {
     response: types.ListUserSpacesResponse;
     successExample: 'first' | 'last';
     errorStatus: keyof types.ListUserSpacesErrors;
+  };
+  blockUser: {
+    method: 'PUT';
+    data: types.BlockUserData;
+    response: types.BlockUserResponse;
+    successExample: 'success';
+    errorStatus: keyof types.BlockUserErrors;
+  };
+  unblockUser: {
+    method: 'DELETE';
+    data: types.UnblockUserData;
+    response: types.UnblockUserResponse;
+    successExample: 'success';
+    errorStatus: keyof types.UnblockUserErrors;
   };
   reportSpace: {
     method: 'PUT';
@@ -1753,6 +1788,23 @@ const problem61: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Forbidden",
     "status": 403,
+    "detail": "Only the creator and the moderators can write in this space.",
+    "code": "space_is_read_only",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem62: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
     "detail": "This request needs the scope write, which the access token lacks.",
     "code": "insufficient_scope",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
@@ -1760,7 +1812,7 @@ const problem61: ResponseExample<types.Problem> = {
   }
 };
 
-const problem62: ResponseExample<types.Problem> = {
+const problem63: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1777,7 +1829,7 @@ const problem62: ResponseExample<types.Problem> = {
   }
 };
 
-const problem63: ResponseExample<types.Problem> = {
+const problem64: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1802,7 +1854,7 @@ const problem63: ResponseExample<types.Problem> = {
   }
 };
 
-const problem64: ResponseExample<types.Problem> = {
+const problem65: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1819,7 +1871,7 @@ const problem64: ResponseExample<types.Problem> = {
   }
 };
 
-const problem65: ResponseExample<types.Problem> = {
+const problem66: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1844,7 +1896,7 @@ const problem65: ResponseExample<types.Problem> = {
   }
 };
 
-const problem66: ResponseExample<types.Problem> = {
+const problem67: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1861,7 +1913,7 @@ const problem66: ResponseExample<types.Problem> = {
   }
 };
 
-const problem67: ResponseExample<types.Problem> = {
+const problem68: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1886,7 +1938,7 @@ const problem67: ResponseExample<types.Problem> = {
   }
 };
 
-const problem68: ResponseExample<types.Problem> = {
+const problem69: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1911,7 +1963,7 @@ const problem68: ResponseExample<types.Problem> = {
   }
 };
 
-const problem69: ResponseExample<types.Problem> = {
+const problem70: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1928,7 +1980,7 @@ const problem69: ResponseExample<types.Problem> = {
   }
 };
 
-const problem70: ResponseExample<types.Problem> = {
+const problem71: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1953,7 +2005,7 @@ const problem70: ResponseExample<types.Problem> = {
   }
 };
 
-const problem71: ResponseExample<types.Problem> = {
+const problem72: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1970,7 +2022,7 @@ const problem71: ResponseExample<types.Problem> = {
   }
 };
 
-const problem72: ResponseExample<types.Problem> = {
+const problem73: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -1987,7 +2039,7 @@ const problem72: ResponseExample<types.Problem> = {
   }
 };
 
-const problem73: ResponseExample<types.Problem> = {
+const problem74: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2004,7 +2056,7 @@ const problem73: ResponseExample<types.Problem> = {
   }
 };
 
-const problem74: ResponseExample<types.Problem> = {
+const problem75: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2021,7 +2073,32 @@ const problem74: ResponseExample<types.Problem> = {
   }
 };
 
-const problem75: ResponseExample<types.Problem> = {
+const problem76: ResponseExample<types.Problem> = {
+  "status": 400,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Bad Request",
+    "status": 400,
+    "detail": "The request is invalid: muted is missing.",
+    "code": "invalid_request",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": [
+      {
+        "in": "body",
+        "pointer": "/muted",
+        "name": null,
+        "code": "missing",
+        "message": "is missing"
+      }
+    ]
+  }
+};
+
+const problem77: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2046,7 +2123,7 @@ const problem75: ResponseExample<types.Problem> = {
   }
 };
 
-const problem76: ResponseExample<types.Problem> = {
+const problem78: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2063,7 +2140,7 @@ const problem76: ResponseExample<types.Problem> = {
   }
 };
 
-const problem77: ResponseExample<types.Problem> = {
+const problem79: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2088,7 +2165,7 @@ const problem77: ResponseExample<types.Problem> = {
   }
 };
 
-const problem78: ResponseExample<types.Problem> = {
+const problem80: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2105,7 +2182,7 @@ const problem78: ResponseExample<types.Problem> = {
   }
 };
 
-const problem79: ResponseExample<types.Problem> = {
+const problem81: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2122,7 +2199,7 @@ const problem79: ResponseExample<types.Problem> = {
   }
 };
 
-const problem80: ResponseExample<types.Problem> = {
+const problem82: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2147,7 +2224,7 @@ const problem80: ResponseExample<types.Problem> = {
   }
 };
 
-const problem81: ResponseExample<types.Problem> = {
+const problem83: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2164,7 +2241,7 @@ const problem81: ResponseExample<types.Problem> = {
   }
 };
 
-const problem82: ResponseExample<types.Problem> = {
+const problem84: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2189,7 +2266,7 @@ const problem82: ResponseExample<types.Problem> = {
   }
 };
 
-const problem83: ResponseExample<types.Problem> = {
+const problem85: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2206,7 +2283,7 @@ const problem83: ResponseExample<types.Problem> = {
   }
 };
 
-const problem84: ResponseExample<types.Problem> = {
+const problem86: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2223,7 +2300,7 @@ const problem84: ResponseExample<types.Problem> = {
   }
 };
 
-const problem85: ResponseExample<types.Problem> = {
+const problem87: ResponseExample<types.Problem> = {
   "status": 412,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2240,7 +2317,7 @@ const problem85: ResponseExample<types.Problem> = {
   }
 };
 
-const problem86: ResponseExample<types.Problem> = {
+const problem88: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2257,7 +2334,7 @@ const problem86: ResponseExample<types.Problem> = {
   }
 };
 
-const problem87: ResponseExample<types.Problem> = {
+const problem89: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2274,7 +2351,7 @@ const problem87: ResponseExample<types.Problem> = {
   }
 };
 
-const problem88: ResponseExample<types.Problem> = {
+const problem90: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2299,7 +2376,7 @@ const problem88: ResponseExample<types.Problem> = {
   }
 };
 
-const problem89: ResponseExample<types.Problem> = {
+const problem91: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2316,7 +2393,24 @@ const problem89: ResponseExample<types.Problem> = {
   }
 };
 
-const problem90: ResponseExample<types.Problem> = {
+const problem92: ResponseExample<types.Problem> = {
+  "status": 403,
+  "headers": {
+    "Content-Type": "application/problem+json",
+    "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+  },
+  "body": {
+    "type": "about:blank",
+    "title": "Forbidden",
+    "status": 403,
+    "detail": "You cannot block yourself.",
+    "code": "own_account",
+    "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+    "errors": []
+  }
+};
+
+const problem93: ResponseExample<types.Problem> = {
   "status": 400,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2341,7 +2435,7 @@ const problem90: ResponseExample<types.Problem> = {
   }
 };
 
-const problem91: ResponseExample<types.Problem> = {
+const problem94: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2351,14 +2445,14 @@ const problem91: ResponseExample<types.Problem> = {
     "type": "about:blank",
     "title": "Conflict",
     "status": 409,
-    "detail": "You have 20 open reports. Wait until the operator has handled some of them.",
+    "detail": "You have 20 open reports. Withdraw one, or wait until the operator has handled some.",
     "code": "too_many_reports",
     "request_id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
     "errors": []
   }
 };
 
-const problem92: ResponseExample<types.Problem> = {
+const problem95: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2375,7 +2469,7 @@ const problem92: ResponseExample<types.Problem> = {
   }
 };
 
-const problem93: ResponseExample<types.Problem> = {
+const problem96: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2392,7 +2486,7 @@ const problem93: ResponseExample<types.Problem> = {
   }
 };
 
-const problem94: ResponseExample<types.Problem> = {
+const problem97: ResponseExample<types.Problem> = {
   "status": 403,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2409,7 +2503,7 @@ const problem94: ResponseExample<types.Problem> = {
   }
 };
 
-const problem95: ResponseExample<types.Problem> = {
+const problem98: ResponseExample<types.Problem> = {
   "status": 404,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2426,7 +2520,7 @@ const problem95: ResponseExample<types.Problem> = {
   }
 };
 
-const problem96: ResponseExample<types.Problem> = {
+const problem99: ResponseExample<types.Problem> = {
   "status": 409,
   "headers": {
     "Content-Type": "application/problem+json",
@@ -2940,6 +3034,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "title": "Sourdough for beginners",
               "description": "Starters, hydration, and what to do with the discard.",
               "visibility": "public",
+              "posting": "participants",
               "creator": {
                 "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
                 "username": "ada",
@@ -2971,7 +3066,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "left_at": null,
               "removed_at": null,
               "read_until": "2026-03-03T07:02:11.310Z",
-              "is_moderator": false
+              "is_moderator": false,
+              "muted": false
             }
           ],
           "messages": [
@@ -3000,6 +3096,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "message_id": "0195d3cb-7d22-7e5a-8c41-1a2b3c4d5e6f",
               "user_id": null,
               "reason": "The message insults another participant.",
+              "created_at": "2026-03-03T08:00:00.000Z"
+            }
+          ],
+          "blocks": [
+            {
+              "user": {
+                "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
+                "username": "mallory",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
               "created_at": "2026-03-03T08:00:00.000Z"
             }
           ]
@@ -3550,6 +3656,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "title": "Sourdough for beginners",
           "description": "Starters, hydration, and what to do with the discard.",
           "visibility": "public",
+          "posting": "participants",
           "creator": {
             "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
             "username": "ada",
@@ -3615,6 +3722,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "title": "Night bakers",
                 "description": "",
                 "visibility": "private",
+                "posting": "participants",
                 "creator": {
                   "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
                   "username": "noor",
@@ -3644,7 +3752,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "created_at": "2026-03-04T18:12:45.120Z"
               },
               "unread_count": 0,
-              "unread_mentions": 0
+              "unread_mentions": 0,
+              "muted": false
             },
             {
               "space": {
@@ -3652,6 +3761,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "title": "Sourdough for beginners",
                 "description": "Starters, hydration, and what to do with the discard.",
                 "visibility": "public",
+                "posting": "participants",
                 "creator": {
                   "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
                   "username": "ada",
@@ -3690,7 +3800,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "created_at": "2026-03-02T20:19:02.517Z"
               },
               "unread_count": 1,
-              "unread_mentions": 0
+              "unread_mentions": 0,
+              "muted": false
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o",
@@ -3721,6 +3832,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "title": "Ovens for bread",
                 "description": "Wood, gas or a cast-iron pot.",
                 "visibility": "public",
+                "posting": "participants",
                 "creator": {
                   "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
                   "username": "grace",
@@ -3754,7 +3866,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "last_message_at": null,
               "last_message": null,
               "unread_count": 0,
-              "unread_mentions": 0
+              "unread_mentions": 0,
+              "muted": false
             }
           ],
           "next_cursor": null,
@@ -3874,7 +3987,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "username": "mallory",
                 "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
               },
-              "removed_at": "2026-03-03T08:00:00.000Z"
+              "removed_at": "2026-03-03T08:00:00.000Z",
+              "removed_by": {
+                "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+                "username": "grace",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              }
             }
           ],
           "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
@@ -3898,7 +4016,8 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
                 "username": "ned",
                 "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
               },
-              "removed_at": "2026-03-02T21:15:48.300Z"
+              "removed_at": "2026-03-02T21:15:48.300Z",
+              "removed_by": null
             }
           ],
           "next_cursor": null
@@ -3946,6 +4065,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 14,
               "appreciation_count": 1,
               "is_appreciated": true,
+              "is_blocked": false,
               "created_at": "2026-03-02T20:19:02.517Z",
               "edited_at": null,
               "is_reply": true,
@@ -3973,6 +4093,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 13,
               "appreciation_count": 2,
               "is_appreciated": false,
+              "is_blocked": false,
               "created_at": "2026-03-02T20:17:31.004Z",
               "edited_at": null,
               "is_reply": false,
@@ -4011,6 +4132,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 9,
               "appreciation_count": 0,
               "is_appreciated": false,
+              "is_blocked": false,
               "created_at": "2026-03-02T19:58:02.118Z",
               "edited_at": null,
               "is_reply": false,
@@ -4029,6 +4151,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
               "word_count": 7,
               "appreciation_count": 1,
               "is_appreciated": false,
+              "is_blocked": false,
               "created_at": "2026-03-02T19:51:40.902Z",
               "edited_at": null,
               "is_reply": false,
@@ -4084,6 +4207,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 13,
           "appreciation_count": 0,
           "is_appreciated": false,
+          "is_blocked": false,
           "created_at": "2026-03-02T20:17:31.004Z",
           "edited_at": null,
           "is_reply": false,
@@ -4096,8 +4220,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem59,
       unauthenticated: problem7,
       not_a_participant: problem60,
+      space_is_read_only: problem61,
       email_not_verified: problem11,
-      insufficient_scope: problem61,
+      insufficient_scope: problem62,
       space_not_found: problem52,
       message_not_found: problem58,
       request_timeout: problem13,
@@ -4105,6 +4230,128 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       body_too_large: problem16,
       unsupported_media_type: problem17,
       idempotency_key_reused: problem55,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  findUsers: {
+    method: 'GET',
+    pathname: /\/api\/users$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user_id": "0195d3d1-2c3b-7e4f-8a5d-6b7c8d9e0f1a",
+              "username": "cole",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user_id": "0195d3d1-7f80-7b91-a2c3-d4e5f6a7b8c9",
+              "username": "cora",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      insufficient_scope: problem8,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  listBlocks: {
+    method: 'GET',
+    pathname: /\/api\/blocks$/,
+    successes: {
+      "first": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
+                "username": "mallory",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "created_at": "2026-03-03T08:00:00.000Z"
+            }
+          ],
+          "next_cursor": "TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o"
+        }
+      },
+      "last": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "Link": "</api/spaces/search?q=sourdough&cursor=TGv2tsbHZUN5Hr2mTPepredW9P0a9dH-n3-Anlnim0FlL99Zh8VN_EI4tB8LBEWJmduPkn7NdsWs5dn6i8wFG42HUwH0V4Gf8-zI8XdE6ThFBmrLWUQMNjCRx-o>; rel=\"next\"",
+          "RateLimit-Limit": "200",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "items": [
+            {
+              "user": {
+                "user_id": "0195d3c3-9f10-7a8b-b3c4-1d2e3f4a5b6c",
+                "username": "ned",
+                "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+              },
+              "created_at": "2026-03-02T21:15:48.300Z"
+            }
+          ],
+          "next_cursor": null
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem1,
+      invalid_cursor: problem2,
+      unauthenticated: problem7,
+      insufficient_scope: problem8,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4173,8 +4420,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_request: problem1,
       invalid_cursor: problem2,
       unauthenticated: problem7,
-      not_space_moderator: problem50,
-      space_not_found: problem46,
+      not_space_moderator: problem56,
+      insufficient_scope: problem57,
+      space_not_found: problem52,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4343,7 +4591,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem1,
       invalid_cursor: problem2,
-      not_found: problem62,
+      not_found: problem63,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4366,10 +4614,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem63,
+      invalid_request: problem64,
       unauthenticated: problem7,
       session_required: problem36,
-      session_not_found: problem64,
+      session_not_found: problem65,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4391,10 +4639,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem65,
+      invalid_request: problem66,
       unauthenticated: problem7,
       session_required: problem36,
-      token_not_found: problem66,
+      token_not_found: problem67,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4419,6 +4667,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "title": "Sourdough for beginners",
           "description": "Starters, hydration, and what to do with the discard.",
           "visibility": "public",
+          "posting": "participants",
           "creator": {
             "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
             "username": "ada",
@@ -4458,6 +4707,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "title": "Night bakers",
           "description": "",
           "visibility": "private",
+          "posting": "participants",
           "creator": {
             "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
             "username": "noor",
@@ -4488,6 +4738,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "title": "Rye and patience",
           "description": "Dense loaves, slow mornings.",
           "visibility": "public",
+          "posting": "participants",
           "creator": {
             "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
             "username": "noor",
@@ -4511,7 +4762,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
       insufficient_scope: problem8,
       space_not_found: problem52,
@@ -4541,6 +4792,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "title": "Sourdough for everyone",
           "description": "Starters, hydration, and what to do with the discard.",
           "visibility": "public",
+          "posting": "participants",
           "creator": {
             "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
             "username": "ada",
@@ -4567,16 +4819,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem68,
+      invalid_request: problem69,
       unauthenticated: problem7,
-      not_space_creator: problem69,
+      not_space_creator: problem70,
       insufficient_scope: problem57,
       space_not_found: problem52,
       request_timeout: problem13,
-      space_cannot_become_public: problem70,
-      quota_exceeded: problem71,
+      space_cannot_become_public: problem71,
+      quota_exceeded: problem72,
       idempotency_key_in_use: problem54,
-      precondition_failed: problem72,
+      precondition_failed: problem73,
       body_too_large: problem16,
       unsupported_media_type: problem17,
       idempotency_key_reused: problem55,
@@ -4602,9 +4854,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
-      not_space_creator: problem69,
+      not_space_creator: problem70,
       insufficient_scope: problem57,
       space_not_found: problem52,
       headers_too_large: problem4,
@@ -4632,6 +4884,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "title": "Sourdough for beginners",
           "description": "Starters, hydration, and what to do with the discard.",
           "visibility": "private",
+          "posting": "participants",
           "creator": {
             "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
             "username": "ada",
@@ -4658,12 +4911,12 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
-      not_space_creator: problem69,
+      not_space_creator: problem70,
       insufficient_scope: problem57,
       space_not_found: problem52,
-      space_is_public: problem73,
+      space_is_public: problem74,
       idempotency_key_in_use: problem54,
       idempotency_key_reused: problem55,
       too_many_requests: problem3,
@@ -4691,6 +4944,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "title": "Sourdough for beginners",
             "description": "Starters, hydration, and what to do with the discard.",
             "visibility": "public",
+            "posting": "participants",
             "creator": {
               "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
               "username": "ada",
@@ -4729,15 +4983,94 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "created_at": "2026-03-04T18:12:45.120Z"
           },
           "unread_count": 3,
-          "unread_mentions": 0
+          "unread_mentions": 0,
+          "muted": false
         }
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
       insufficient_scope: problem8,
-      participation_not_found: problem74,
+      participation_not_found: problem75,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  updateParticipation: {
+    method: 'PATCH',
+    pathname: /\/api\/participations\/(?<space_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "space": {
+            "space_id": "0195d3c4-11aa-7e0f-8a5b-6c7d8e9f0a1b",
+            "title": "Sourdough for beginners",
+            "description": "Starters, hydration, and what to do with the discard.",
+            "visibility": "public",
+            "posting": "participants",
+            "creator": {
+              "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
+              "username": "ada",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "participant_count": 14,
+            "tags": [
+              {
+                "tag_id": 7,
+                "tag_name": "baking"
+              },
+              {
+                "tag_id": 12,
+                "tag_name": "sourdough"
+              }
+            ],
+            "created_at": "2026-03-01T09:31:00.000Z",
+            "invitation_code": null,
+            "participation": {
+              "joined_at": "2026-03-02T20:15:00.000Z",
+              "role": "participant"
+            }
+          },
+          "joined_at": "2026-03-02T20:15:00.000Z",
+          "role": "participant",
+          "read_until": "2026-03-03T07:02:11.310Z",
+          "last_message_at": "2026-03-04T18:12:45.120Z",
+          "last_message": {
+            "message_id": "0195d3cb-52a7-7d1e-8b40-1f2e3d4c5b6a",
+            "author": {
+              "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
+              "username": "noor",
+              "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+            },
+            "text": "The oven is warm until midnight.",
+            "created_at": "2026-03-04T18:12:45.120Z"
+          },
+          "unread_count": 3,
+          "unread_mentions": 0,
+          "muted": true
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem76,
+      unauthenticated: problem7,
+      insufficient_scope: problem8,
+      participation_not_found: problem75,
+      request_timeout: problem13,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -4765,6 +5098,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "title": "Night bakers",
             "description": "",
             "visibility": "private",
+            "posting": "participants",
             "creator": {
               "user_id": "0195d3c3-2a9c-7c05-8d1e-7f6a5b4c3d2e",
               "username": "noor",
@@ -4794,19 +5128,20 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "created_at": "2026-03-04T07:58:02.118Z"
           },
           "unread_count": 0,
-          "unread_mentions": 0
+          "unread_mentions": 0,
+          "muted": false
         }
       }
     },
     problems: {
-      invalid_request: problem75,
+      invalid_request: problem77,
       unauthenticated: problem7,
-      removed_from_space: problem76,
+      removed_from_space: problem78,
       email_not_verified: problem11,
-      insufficient_scope: problem61,
-      space_not_found: problem77,
+      insufficient_scope: problem62,
+      space_not_found: problem79,
       request_timeout: problem13,
-      quota_exceeded: problem78,
+      quota_exceeded: problem80,
       body_too_large: problem16,
       unsupported_media_type: problem17,
       too_many_requests: problem3,
@@ -4831,11 +5166,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
       insufficient_scope: problem8,
       space_not_found: problem52,
-      creator_cannot_leave: problem79,
+      creator_cannot_leave: problem81,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -4861,6 +5196,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "title": "Sourdough for beginners",
             "description": "Starters, hydration, and what to do with the discard.",
             "visibility": "public",
+            "posting": "participants",
             "creator": {
               "user_id": "0195d3c1-7f4e-7a31-9c55-0d9a8f1b2c3d",
               "username": "ada",
@@ -4899,15 +5235,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "created_at": "2026-03-02T20:17:31.004Z"
           },
           "unread_count": 0,
-          "unread_mentions": 0
+          "unread_mentions": 0,
+          "muted": false
         }
       }
     },
     problems: {
-      invalid_request: problem80,
+      invalid_request: problem82,
       unauthenticated: problem7,
-      not_a_participant: problem81,
-      insufficient_scope: problem61,
+      not_a_participant: problem83,
+      insufficient_scope: problem62,
       space_not_found: problem52,
       message_not_found: problem58,
       request_timeout: problem13,
@@ -4945,6 +5282,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 13,
           "appreciation_count": 2,
           "is_appreciated": false,
+          "is_blocked": false,
           "created_at": "2026-03-02T20:17:31.004Z",
           "edited_at": null,
           "is_reply": false,
@@ -4954,7 +5292,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem82,
+      invalid_request: problem84,
       unauthenticated: problem7,
       insufficient_scope: problem8,
       message_not_found: problem58,
@@ -4991,6 +5329,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 13,
           "appreciation_count": 2,
           "is_appreciated": false,
+          "is_blocked": false,
           "created_at": "2026-03-02T20:17:31.004Z",
           "edited_at": "2026-03-02T20:18:12.640Z",
           "is_reply": false,
@@ -5002,14 +5341,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
     problems: {
       invalid_request: problem59,
       unauthenticated: problem7,
-      not_message_author: problem83,
-      not_a_participant: problem84,
+      not_message_author: problem85,
+      not_a_participant: problem86,
+      space_is_read_only: problem61,
       email_not_verified: problem11,
-      insufficient_scope: problem61,
+      insufficient_scope: problem62,
       message_not_found: problem58,
       request_timeout: problem13,
       idempotency_key_in_use: problem54,
-      precondition_failed: problem85,
+      precondition_failed: problem87,
       body_too_large: problem16,
       unsupported_media_type: problem17,
       idempotency_key_reused: problem55,
@@ -5035,10 +5375,10 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem82,
+      invalid_request: problem84,
       unauthenticated: problem7,
-      not_message_author: problem86,
-      insufficient_scope: problem61,
+      not_message_author: problem88,
+      insufficient_scope: problem62,
       message_not_found: problem58,
       headers_too_large: problem4,
       internal: problem5,
@@ -5071,6 +5411,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 14,
           "appreciation_count": 1,
           "is_appreciated": true,
+          "is_blocked": false,
           "created_at": "2026-03-02T20:19:02.517Z",
           "edited_at": null,
           "is_reply": false,
@@ -5080,11 +5421,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem82,
+      invalid_request: problem84,
       unauthenticated: problem7,
-      own_message: problem87,
+      own_message: problem89,
       email_not_verified: problem11,
-      insufficient_scope: problem61,
+      insufficient_scope: problem62,
       message_not_found: problem58,
       too_many_requests: problem3,
       headers_too_large: problem4,
@@ -5114,6 +5455,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "word_count": 14,
           "appreciation_count": 0,
           "is_appreciated": false,
+          "is_blocked": false,
           "created_at": "2026-03-02T20:19:02.517Z",
           "edited_at": null,
           "is_reply": false,
@@ -5123,7 +5465,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem82,
+      invalid_request: problem84,
       unauthenticated: problem7,
       insufficient_scope: problem8,
       message_not_found: problem58,
@@ -5215,15 +5557,16 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
           "username": "ada",
           "bio": "Bakes on Sundays, argues about commas the rest of the week.",
           "profile_picture": "http://127.0.0.1:3000/avatars/default.webp",
-          "created_at": "2026-03-01T09:30:00.000Z"
+          "created_at": "2026-03-01T09:30:00.000Z",
+          "is_blocked": false
         }
       }
     },
     problems: {
-      invalid_request: problem88,
+      invalid_request: problem90,
       unauthenticated: problem7,
       insufficient_scope: problem8,
-      user_not_found: problem89,
+      user_not_found: problem91,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -5317,8 +5660,68 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       invalid_cursor: problem2,
       unauthenticated: problem7,
       insufficient_scope: problem8,
-      user_not_found: problem89,
+      user_not_found: problem91,
       too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  blockUser: {
+    method: 'PUT',
+    pathname: /\/api\/blocks\/(?<user_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
+        },
+        "body": {
+          "user": {
+            "user_id": "0195d3c2-4b6e-7d10-a2c8-9e7f6a5b4c3d",
+            "username": "mallory",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          },
+          "created_at": "2026-03-03T08:00:00.000Z"
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem90,
+      unauthenticated: problem7,
+      own_account: problem92,
+      insufficient_scope: problem62,
+      user_not_found: problem91,
+      too_many_requests: problem3,
+      headers_too_large: problem4,
+      internal: problem5,
+      unavailable: problem6,
+    },
+  },
+  unblockUser: {
+    method: 'DELETE',
+    pathname: /\/api\/blocks\/(?<user_id>[^/]+)$/,
+    successes: {
+      "success": {
+        "status": 200,
+        "headers": {
+          "Content-Type": "application/json",
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+        },
+        "body": {
+          "message": "You have not blocked the user."
+        }
+      }
+    },
+    problems: {
+      invalid_request: problem90,
+      unauthenticated: problem7,
+      insufficient_scope: problem8,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -5344,13 +5747,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem90,
+      invalid_request: problem93,
       unauthenticated: problem7,
       email_not_verified: problem11,
       insufficient_scope: problem12,
       space_not_found: problem52,
       request_timeout: problem13,
-      too_many_reports: problem91,
+      too_many_reports: problem94,
       body_too_large: problem16,
       unsupported_media_type: problem17,
       too_many_requests: problem3,
@@ -5375,8 +5778,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem58,
+      invalid_request: problem68,
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -5402,13 +5806,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem90,
+      invalid_request: problem93,
       unauthenticated: problem7,
       email_not_verified: problem11,
       insufficient_scope: problem12,
       message_not_found: problem58,
       request_timeout: problem13,
-      too_many_reports: problem91,
+      too_many_reports: problem94,
       body_too_large: problem16,
       unsupported_media_type: problem17,
       too_many_requests: problem3,
@@ -5433,8 +5837,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem73,
+      invalid_request: problem84,
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -5448,7 +5853,11 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
         "status": 200,
         "headers": {
           "Content-Type": "application/json",
-          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77"
+          "X-Request-Id": "3f0c9a52-7a35-4d1c-9b8e-0a2f6c1d4e77",
+          "RateLimit-Limit": "200",
+          "RateLimit-Policy": "200;w=3600",
+          "RateLimit-Remaining": "199",
+          "RateLimit-Reset": "1"
         },
         "body": {
           "message": "The operator of this server will review your report."
@@ -5456,14 +5865,15 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem81,
+      invalid_request: problem93,
       unauthenticated: problem7,
-      email_not_verified: problem10,
-      user_not_found: problem80,
-      request_timeout: problem11,
-      too_many_reports: problem82,
-      body_too_large: problem14,
-      unsupported_media_type: problem15,
+      email_not_verified: problem11,
+      insufficient_scope: problem12,
+      user_not_found: problem91,
+      request_timeout: problem13,
+      too_many_reports: problem94,
+      body_too_large: problem16,
+      unsupported_media_type: problem17,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -5486,8 +5896,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem79,
+      invalid_request: problem90,
       unauthenticated: problem7,
+      insufficient_scope: problem8,
       headers_too_large: problem4,
       internal: problem5,
       unavailable: problem6,
@@ -5519,13 +5930,13 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
-      not_space_creator: problem69,
+      not_space_creator: problem70,
       insufficient_scope: problem57,
-      participant_not_found: problem92,
+      participant_not_found: problem95,
       space_not_found: problem52,
-      too_many_moderators: problem93,
+      too_many_moderators: problem96,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -5548,9 +5959,9 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
-      not_space_creator: problem69,
+      not_space_creator: problem70,
       insufficient_scope: problem57,
       space_not_found: problem52,
       headers_too_large: problem4,
@@ -5578,19 +5989,24 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
             "username": "mallory",
             "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
           },
-          "removed_at": "2026-03-03T08:00:00.000Z"
+          "removed_at": "2026-03-03T08:00:00.000Z",
+          "removed_by": {
+            "user_id": "0195d3c2-8e1f-7b42-9a3d-5c4b6f7e8d9a",
+            "username": "grace",
+            "profile_picture": "http://127.0.0.1:3000/avatars/default.webp"
+          }
         }
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
-      not_space_creator: problem94,
+      not_space_creator: problem97,
       not_space_moderator: problem56,
       insufficient_scope: problem57,
-      participant_not_found: problem95,
+      participant_not_found: problem98,
       space_not_found: problem52,
-      creator_cannot_leave: problem96,
+      creator_cannot_leave: problem99,
       too_many_requests: problem3,
       headers_too_large: problem4,
       internal: problem5,
@@ -5613,7 +6029,7 @@ export const examples: { [Name in keyof OperationTypes]: OperationExamples<Name>
       }
     },
     problems: {
-      invalid_request: problem67,
+      invalid_request: problem68,
       unauthenticated: problem7,
       not_space_moderator: problem56,
       insufficient_scope: problem57,

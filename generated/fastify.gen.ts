@@ -2,7 +2,7 @@
 
 import type { RouteHandler } from 'fastify';
 
-import type { AppointModeratorData, AppointModeratorErrors, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangeEmailData, ChangeEmailErrors, ChangeEmailResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DismissModeratorData, DismissModeratorErrors, DismissModeratorResponses, DownloadAccountDataErrors, DownloadAccountDataResponses, EditMessageData, EditMessageErrors, EditMessageResponses, EndSessionData, EndSessionErrors, EndSessionResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileErrors, GetProfileResponses, GetServerErrors, GetServerResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsErrors, ListAppreciationsResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListTagsData, ListTagsErrors, ListTagsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, ListUserSpacesData, ListUserSpacesErrors, ListUserSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, RequestEmailVerificationErrors, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppointModeratorData, AppointModeratorErrors, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageErrors, AppreciateMessageResponses, BlockUserData, BlockUserErrors, BlockUserResponses, ChangeBioData, ChangeBioErrors, ChangeBioResponses, ChangeEmailData, ChangeEmailErrors, ChangeEmailResponses, ChangePasswordData, ChangePasswordErrors, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureErrors, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameErrors, ChangeUsernameResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, CreateTokenData, CreateTokenErrors, CreateTokenResponses, DeleteAccountErrors, DeleteAccountResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceErrors, DeleteSpaceResponses, DismissModeratorData, DismissModeratorErrors, DismissModeratorResponses, DownloadAccountDataErrors, DownloadAccountDataResponses, EditMessageData, EditMessageErrors, EditMessageResponses, EndSessionData, EndSessionErrors, EndSessionResponses, FindUsersData, FindUsersErrors, FindUsersResponses, GetMessageData, GetMessageErrors, GetMessageResponses, GetParticipationData, GetParticipationErrors, GetParticipationResponses, GetProfileErrors, GetProfileResponses, GetServerErrors, GetServerResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetUserData, GetUserErrors, GetUserResponses, JoinSpaceData, JoinSpaceErrors, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceErrors, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsErrors, ListAppreciationsResponses, ListBlocksData, ListBlocksErrors, ListBlocksResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListParticipantsData, ListParticipantsErrors, ListParticipantsResponses, ListParticipationsData, ListParticipationsErrors, ListParticipationsResponses, ListRemovalsData, ListRemovalsErrors, ListRemovalsResponses, ListReportsData, ListReportsErrors, ListReportsResponses, ListSessionsData, ListSessionsErrors, ListSessionsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListTagsData, ListTagsErrors, ListTagsResponses, ListTokensData, ListTokensErrors, ListTokensResponses, ListUserSpacesData, ListUserSpacesErrors, ListUserSpacesResponses, LoginData, LoginErrors, LoginResponses, LogoutData, LogoutErrors, LogoutResponses, MarkReadData, MarkReadErrors, MarkReadResponses, RegisterData, RegisterErrors, RegisterResponses, RemoveParticipantData, RemoveParticipantErrors, RemoveParticipantResponses, RemoveProfilePictureErrors, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeErrors, RenewInvitationCodeResponses, ReportMessageData, ReportMessageErrors, ReportMessageResponses, ReportSpaceData, ReportSpaceErrors, ReportSpaceResponses, ReportUserData, ReportUserErrors, ReportUserResponses, RequestEmailVerificationErrors, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetErrors, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordErrors, ResetPasswordResponses, RevokeTokenData, RevokeTokenErrors, RevokeTokenResponses, SearchSpacesByTagData, SearchSpacesByTagErrors, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesErrors, SearchSpacesResponses, SendMessageData, SendMessageErrors, SendMessageResponses, UnblockUserData, UnblockUserErrors, UnblockUserResponses, UndoRemovalData, UndoRemovalErrors, UndoRemovalResponses, UpdateParticipationData, UpdateParticipationErrors, UpdateParticipationResponses, UpdateSpaceData, UpdateSpaceErrors, UpdateSpaceResponses, VerifyEmailData, VerifyEmailErrors, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationErrors, WithdrawAppreciationResponses, WithdrawMessageReportData, WithdrawMessageReportErrors, WithdrawMessageReportResponses, WithdrawSpaceReportData, WithdrawSpaceReportErrors, WithdrawSpaceReportResponses, WithdrawUserReportData, WithdrawUserReportErrors, WithdrawUserReportResponses } from './types.gen.ts';
 
 export type RouteHandlers = {
     searchSpaces: RouteHandler<{
@@ -138,6 +138,11 @@ export type RouteHandlers = {
         Params: GetParticipationData['path'];
         Reply: GetParticipationErrors & GetParticipationResponses;
     }>;
+    updateParticipation: RouteHandler<{
+        Body: UpdateParticipationData['body'];
+        Params: UpdateParticipationData['path'];
+        Reply: UpdateParticipationErrors & UpdateParticipationResponses;
+    }>;
     joinSpace: RouteHandler<{
         Body?: JoinSpaceData['body'];
         Params: JoinSpaceData['path'];
@@ -209,6 +214,10 @@ export type RouteHandlers = {
         Querystring?: ListAppreciationsData['query'];
         Reply: ListAppreciationsErrors & ListAppreciationsResponses;
     }>;
+    findUsers: RouteHandler<{
+        Querystring: FindUsersData['query'];
+        Reply: FindUsersErrors & FindUsersResponses;
+    }>;
     getUser: RouteHandler<{
         Params: GetUserData['path'];
         Reply: GetUserErrors & GetUserResponses;
@@ -218,15 +227,48 @@ export type RouteHandlers = {
         Querystring?: ListUserSpacesData['query'];
         Reply: ListUserSpacesErrors & ListUserSpacesResponses;
     }>;
+    listBlocks: RouteHandler<{
+        Querystring?: ListBlocksData['query'];
+        Reply: ListBlocksErrors & ListBlocksResponses;
+    }>;
+    unblockUser: RouteHandler<{
+        Params: UnblockUserData['path'];
+        Reply: UnblockUserErrors & UnblockUserResponses;
+    }>;
+    blockUser: RouteHandler<{
+        Params: BlockUserData['path'];
+        Reply: BlockUserErrors & BlockUserResponses;
+    }>;
+    listReports: RouteHandler<{
+        Querystring: ListReportsData['query'];
+        Reply: ListReportsErrors & ListReportsResponses;
+    }>;
+    withdrawSpaceReport: RouteHandler<{
+        Params: WithdrawSpaceReportData['path'];
+        Reply: WithdrawSpaceReportErrors & WithdrawSpaceReportResponses;
+    }>;
     reportSpace: RouteHandler<{
         Body: ReportSpaceData['body'];
         Params: ReportSpaceData['path'];
         Reply: ReportSpaceErrors & ReportSpaceResponses;
     }>;
+    withdrawMessageReport: RouteHandler<{
+        Params: WithdrawMessageReportData['path'];
+        Reply: WithdrawMessageReportErrors & WithdrawMessageReportResponses;
+    }>;
     reportMessage: RouteHandler<{
         Body: ReportMessageData['body'];
         Params: ReportMessageData['path'];
         Reply: ReportMessageErrors & ReportMessageResponses;
+    }>;
+    withdrawUserReport: RouteHandler<{
+        Params: WithdrawUserReportData['path'];
+        Reply: WithdrawUserReportErrors & WithdrawUserReportResponses;
+    }>;
+    reportUser: RouteHandler<{
+        Body: ReportUserData['body'];
+        Params: ReportUserData['path'];
+        Reply: ReportUserErrors & ReportUserResponses;
     }>;
     getServer: RouteHandler<{
         Reply: GetServerErrors & GetServerResponses;

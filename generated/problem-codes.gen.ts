@@ -27,6 +27,7 @@ export const PROBLEM_STATUSES = {
   not_message_author: 403,
   not_a_participant: 403,
   removed_from_space: 403,
+  own_account: 403,
   own_message: 403,
   not_found: 404,
   space_not_found: 404,
@@ -440,6 +441,18 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  updateParticipation:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'insufficient_scope'
+    | 'participation_not_found'
+    | 'request_timeout'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   joinSpace:
     | 'invalid_request'
     | 'unauthenticated'
@@ -637,6 +650,15 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  findUsers:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'insufficient_scope'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   getUser:
     | 'invalid_request'
     | 'unauthenticated'
@@ -656,11 +678,38 @@ export interface OperationProblemCodes {
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
+  listBlocks:
+    | 'invalid_request'
+    | 'invalid_cursor'
+    | 'unauthenticated'
+    | 'insufficient_scope'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  blockUser:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'own_account'
+    | 'insufficient_scope'
+    | 'user_not_found'
+    | 'too_many_requests'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
+  unblockUser:
+    | 'invalid_request'
+    | 'unauthenticated'
+    | 'insufficient_scope'
+    | 'headers_too_large'
+    | 'internal'
+    | 'unavailable';
   listReports:
     | 'invalid_request'
     | 'invalid_cursor'
     | 'unauthenticated'
     | 'not_space_moderator'
+    | 'insufficient_scope'
     | 'space_not_found'
     | 'too_many_requests'
     | 'headers_too_large'
@@ -683,6 +732,7 @@ export interface OperationProblemCodes {
   withdrawSpaceReport:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
@@ -703,6 +753,7 @@ export interface OperationProblemCodes {
   withdrawMessageReport:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';
@@ -710,6 +761,7 @@ export interface OperationProblemCodes {
     | 'invalid_request'
     | 'unauthenticated'
     | 'email_not_verified'
+    | 'insufficient_scope'
     | 'user_not_found'
     | 'request_timeout'
     | 'too_many_reports'
@@ -722,6 +774,7 @@ export interface OperationProblemCodes {
   withdrawUserReport:
     | 'invalid_request'
     | 'unauthenticated'
+    | 'insufficient_scope'
     | 'headers_too_large'
     | 'internal'
     | 'unavailable';

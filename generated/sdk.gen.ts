@@ -3,7 +3,7 @@
 import type { ApiError } from '../client/errors.ts';
 import { client } from './client.gen.ts';
 import { type Client, type ClientMeta, formDataBodySerializer, type Options as Options2, type RequestResult, type TDataShape } from './client/index.ts';
-import type { AppointModeratorData, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, CreateTokenData, CreateTokenResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DismissModeratorData, DismissModeratorResponses, DownloadAccountDataData, DownloadAccountDataResponses, EditMessageData, EditMessageResponses, EndSessionData, EndSessionResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListTokensData, ListTokensResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, RevokeTokenData, RevokeTokenResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UndoRemovalData, UndoRemovalResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses } from './types.gen.ts';
+import type { AppointModeratorData, AppointModeratorResponses, AppreciateMessageData, AppreciateMessageResponses, BlockUserData, BlockUserResponses, ChangeBioData, ChangeBioResponses, ChangeEmailData, ChangeEmailResponses, ChangePasswordData, ChangePasswordResponses, ChangeProfilePictureData, ChangeProfilePictureResponses, ChangeUsernameData, ChangeUsernameResponses, CreateSpaceData, CreateSpaceResponses, CreateTokenData, CreateTokenResponses, DeleteAccountData, DeleteAccountResponses, DeleteMessageData, DeleteMessageResponses, DeleteSpaceData, DeleteSpaceResponses, DismissModeratorData, DismissModeratorResponses, DownloadAccountDataData, DownloadAccountDataResponses, EditMessageData, EditMessageResponses, EndSessionData, EndSessionResponses, FindUsersData, FindUsersResponses, GetMessageData, GetMessageResponses, GetParticipationData, GetParticipationResponses, GetProfileData, GetProfileResponses, GetServerData, GetServerResponses, GetSpaceData, GetSpaceResponses, GetUserData, GetUserResponses, JoinSpaceData, JoinSpaceResponses, LeaveSpaceData, LeaveSpaceResponses, ListAppreciationsData, ListAppreciationsResponses, ListBlocksData, ListBlocksResponses, ListMessagesData, ListMessagesResponses, ListParticipantsData, ListParticipantsResponses, ListParticipationsData, ListParticipationsResponses, ListRemovalsData, ListRemovalsResponses, ListReportsData, ListReportsResponses, ListSessionsData, ListSessionsResponses, ListSpacesData, ListSpacesResponses, ListTagsData, ListTagsResponses, ListTokensData, ListTokensResponses, ListUserSpacesData, ListUserSpacesResponses, LoginData, LoginResponses, LogoutData, LogoutResponses, MarkReadData, MarkReadResponses, RegisterData, RegisterResponses, RemoveParticipantData, RemoveParticipantResponses, RemoveProfilePictureData, RemoveProfilePictureResponses, RenewInvitationCodeData, RenewInvitationCodeResponses, ReportMessageData, ReportMessageResponses, ReportSpaceData, ReportSpaceResponses, ReportUserData, ReportUserResponses, RequestEmailVerificationData, RequestEmailVerificationResponses, RequestPasswordResetData, RequestPasswordResetResponses, ResetPasswordData, ResetPasswordResponses, RevokeTokenData, RevokeTokenResponses, SearchSpacesByTagData, SearchSpacesByTagResponses, SearchSpacesData, SearchSpacesResponses, SendMessageData, SendMessageResponses, UnblockUserData, UnblockUserResponses, UndoRemovalData, UndoRemovalResponses, UpdateParticipationData, UpdateParticipationResponses, UpdateSpaceData, UpdateSpaceResponses, VerifyEmailData, VerifyEmailResponses, WithdrawAppreciationData, WithdrawAppreciationResponses, WithdrawMessageReportData, WithdrawMessageReportResponses, WithdrawSpaceReportData, WithdrawSpaceReportResponses, WithdrawUserReportData, WithdrawUserReportResponses } from './types.gen.ts';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -263,7 +263,7 @@ export const downloadAccountData = <ThrowOnError extends boolean = false>(option
  * Permanently deletes the caller's account. This cannot be undone, so ask the user for confirmation
  * first.
  *
- * This also deletes the account's sessions, messages, participations, reports and avatar, the
+ * This also deletes the account's sessions, messages, participations, reports, blocks and avatar, the
  * appreciations it gave and received, the spaces it created with all their messages, and the reports about
  * any of these. The username and the email address become available again.
  *
@@ -668,6 +668,29 @@ export const getParticipation = <ThrowOnError extends boolean = false>(options: 
 });
 
 /**
+ * Mute a space, or end that
+ *
+ * Changes the caller's participation in a space. With `muted`, `unread_count` and `unread_mentions` of the space are 0, and
+ * totals do not include it. Read positions go on, so the counts are right again when it ends. Joining the space
+ * again ends it.
+ *
+ * Returns 404 if the caller does not participate in the space, or if the space does not exist. Counts against the quotas
+ * of changes.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const updateParticipation = <ThrowOnError extends boolean = false>(options: Options<UpdateParticipationData, ThrowOnError>): RequestResult<UpdateParticipationResponses, ApiError, ThrowOnError> => (options.client ?? client).patch<UpdateParticipationResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/participations/{space_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Join a space
  *
  * Makes the caller a participant in a space. Has no effect if the caller already is one.
@@ -736,9 +759,10 @@ export const listParticipants = <ThrowOnError extends boolean = false>(options: 
 /**
  * Dismiss a moderator
  *
- * Makes a moderator a participant like others. Has no effect if the user is no moderator of the space.
+ * Ends the appointment of a moderator, who remains a participant. Has no effect if the user is not a moderator of the
+ * space, or does not exist. Moderators can resign: they can call it with their own id.
  *
- * Returns 403 if the caller is not the creator of the space.
+ * Returns 403 if the caller is neither the creator of the space nor the moderator.
  *
  * Access tokens of programs need the scope `moderate`.
  *
@@ -753,10 +777,11 @@ export const dismissModerator = <ThrowOnError extends boolean = false>(options: 
  * Appoint a moderator
  *
  * Makes a participant a moderator of the space. Moderators can delete all messages in it, and list, remove and readmit
- * participants, but neither the creator nor other moderators. A space can have 50 moderators. Has no effect if the
- * user is a moderator already, or the creator.
+ * participants, but neither the creator nor other moderators. They see the reports about the space and its messages. A
+ * space can have at most 50 moderators. Has no effect if the user is a moderator already, or the creator.
  *
- * Leaving the space or being removed from it ends the appointment, also if the user joins again.
+ * Leaving the space or being removed from it ends the appointment, also if the user joins again. A suspension does not
+ * end it: suspended users can be appointed, and count.
  *
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user does not participate in the
  * space. Returns 409 if the space has 50 moderators. Counts against the quotas of changes.
@@ -789,7 +814,8 @@ export const listRemovals = <ThrowOnError extends boolean = false>(options: Opti
  * Undo the removal of a participant
  *
  * Allows a removed user to join the space again. The user becomes neither a participant nor a moderator. Has no effect if
- * the user has not been removed.
+ * the user has not been removed. It does not matter who has removed the user: moderators can undo removals by the creator
+ * or by other moderators.
  *
  * Returns 403 if the caller is neither the creator nor a moderator of the space.
  *
@@ -811,8 +837,8 @@ export const undoRemoval = <ThrowOnError extends boolean = false>(options: Optio
  * A removed user immediately loses access to a private space. The user's messages stay in the space and
  * still count in the user's statistics. The creator and the moderators can delete them.
  *
- * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator and the
- * caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
+ * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator, also the
+ * caller, and the caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
  * creator of the space. Counts against the quotas of changes.
  *
  * Access tokens of programs need the scope `moderate`.
@@ -1037,6 +1063,22 @@ export const listAppreciations = <ThrowOnError extends boolean = false>(options:
 });
 
 /**
+ * Find users by the beginning of their names
+ *
+ * Returns the users whose usernames begin with `q`, among those who share a space with the caller, in the order of their
+ * names. Case and compatibility forms of characters do not matter. Without the caller and suspended users. A page can
+ * have fewer items than `limit`, or none, although others follow.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
+ */
+export const findUsers = <ThrowOnError extends boolean = false>(options: Options<FindUsersData, ThrowOnError>): RequestResult<FindUsersResponses, ApiError, ThrowOnError> => (options.client ?? client).get<FindUsersResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/users',
+    ...options
+});
+
+/**
  * Retrieve a user
  *
  * Returns the part of a user's profile that all signed-in users can see. The email address is never
@@ -1066,11 +1108,87 @@ export const listUserSpaces = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
+ * List the caller's blocks
+ *
+ * Returns the users whom the caller has blocked, most recently blocked first.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
+ */
+export const listBlocks = <ThrowOnError extends boolean = false>(options?: Options<ListBlocksData, ThrowOnError>): RequestResult<ListBlocksResponses, ApiError, ThrowOnError> => (options?.client ?? client).get<ListBlocksResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/blocks',
+    ...options
+});
+
+/**
+ * Unblock a user
+ *
+ * Ends the block of a user by the caller. Has no effect if there is none, whether the user exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const unblockUser = <ThrowOnError extends boolean = false>(options: Options<UnblockUserData, ThrowOnError>): RequestResult<UnblockUserResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<UnblockUserResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/blocks/{user_id}',
+    ...options
+});
+
+/**
+ * Block a user
+ *
+ * Marks the messages of a user with `is_blocked`, for the caller only, so that clients can hide them. Messages of the
+ * user that mention the caller are not counted in `unread_mentions`. Nobody learns of it: for others, including the
+ * blocked user, nothing changes. Has no effect if the caller has blocked the user already.
+ *
+ * Returns 403 for the caller's own account. Counts against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const blockUser = <ThrowOnError extends boolean = false>(options: Options<BlockUserData, ThrowOnError>): RequestResult<BlockUserResponses, ApiError, ThrowOnError> => (options.client ?? client).put<BlockUserResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/blocks/{user_id}',
+    ...options
+});
+
+/**
+ * List the reports of a space
+ *
+ * Returns the open reports about a space and about the messages in it, the newest first, without those who have sent
+ * them. Omits reports about the caller: about messages that the caller wrote, and about a space that the caller
+ * created. Returns 403 if the caller is neither the creator nor a moderator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
+ *
+ */
+export const listReports = <ThrowOnError extends boolean = false>(options: Options<ListReportsData, ThrowOnError>): RequestResult<ListReportsResponses, ApiError, ThrowOnError> => (options.client ?? client).get<ListReportsResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports',
+    ...options
+});
+
+/**
+ * Withdraw a report of a space
+ *
+ * Deletes the caller's open report about the space. Has no effect if there is none, whether the space exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const withdrawSpaceReport = <ThrowOnError extends boolean = false>(options: Options<WithdrawSpaceReportData, ThrowOnError>): RequestResult<WithdrawSpaceReportResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<WithdrawSpaceReportResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/spaces/{space_id}',
+    ...options
+});
+
+/**
  * Report a space
  *
- * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
- * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
- * the quotas of changes.
+ * Reports a space to the operator of the server, who can remove it. Its moderators see the report, too, but not its
+ * creator, and not who has sent it. Each user can have one open report per space; repeating the request replaces its
+ * reason. Returns 409 if the caller has 20 open reports. Counts against the quotas of changes.
  *
  * Access tokens of programs need the scope `write`.
  *
@@ -1086,11 +1204,26 @@ export const reportSpace = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
+ * Withdraw a report of a message
+ *
+ * Deletes the caller's open report about the message. Has no effect if there is none, whether the message exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const withdrawMessageReport = <ThrowOnError extends boolean = false>(options: Options<WithdrawMessageReportData, ThrowOnError>): RequestResult<WithdrawMessageReportResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<WithdrawMessageReportResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/messages/{message_id}',
+    ...options
+});
+
+/**
  * Report a message
  *
- * Reports a message to the operator of the server, who can remove it. Each user can have one open report
- * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts
- * against the quotas of changes.
+ * Reports a message to the operator of the server, who can remove it. The creator and the moderators of the space see
+ * the report, too, but not who has sent it, and not if they wrote the message. Each user can have one open report per
+ * message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
+ * the quotas of changes.
  *
  * Access tokens of programs need the scope `write`.
  *
@@ -1098,6 +1231,40 @@ export const reportSpace = <ThrowOnError extends boolean = false>(options: Optio
 export const reportMessage = <ThrowOnError extends boolean = false>(options: Options<ReportMessageData, ThrowOnError>): RequestResult<ReportMessageResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportMessageResponses, ApiError, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/api/reports/messages/{message_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Withdraw a report of a user
+ *
+ * Deletes the caller's open report about the user. Has no effect if there is none, whether the user exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const withdrawUserReport = <ThrowOnError extends boolean = false>(options: Options<WithdrawUserReportData, ThrowOnError>): RequestResult<WithdrawUserReportResponses, ApiError, ThrowOnError> => (options.client ?? client).delete<WithdrawUserReportResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/users/{user_id}',
+    ...options
+});
+
+/**
+ * Report a user
+ *
+ * Reports a user to the operator of the server, who can suspend the account. Only the operator sees the report. Each
+ * user can have one open report per user; repeating the request replaces its reason. Returns 409 if the caller has 20
+ * open reports. Counts against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const reportUser = <ThrowOnError extends boolean = false>(options: Options<ReportUserData, ThrowOnError>): RequestResult<ReportUserResponses, ApiError, ThrowOnError> => (options.client ?? client).put<ReportUserResponses, ApiError, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/api/reports/users/{user_id}',
     ...options,
     headers: {
         'Content-Type': 'application/json',

@@ -244,6 +244,20 @@ export type ProfileStats = {
 };
 
 /**
+ * A page of users.
+ */
+export type UserPage = {
+    /**
+     * The items; any page can be empty
+     */
+    items: Array<UserSummary>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
+};
+
+/**
  * A user's profile, as other signed-in users see it.
  */
 export type User = {
@@ -267,6 +281,10 @@ export type User = {
      * When the account was created
      */
     created_at: string;
+    /**
+     * Whether the caller has blocked the user
+     */
+    is_blocked: boolean;
 };
 
 /**
@@ -289,6 +307,10 @@ export type Space = {
      * Who can find and read the space, see `Visibility`. Treat unknown values like `private`.
      */
     visibility: 'public' | 'private' | (string & {});
+    /**
+     * Who can send and edit messages, see `Posting`. Treat unknown values like `moderators`.
+     */
+    posting: 'participants' | 'moderators' | (string & {});
     creator: UserSummary;
     /**
      * Number of participants currently in the space
@@ -348,14 +370,21 @@ export type Participation = {
     last_message_at: string | null;
     last_message: MessagePreview;
     /**
-     * Number of unread messages among the latest 100 in the space. The caller's own messages are never unread.
+     * Number of unread messages among the latest 100 in the space. The caller's own messages are never unread. 0 if
+     * the space is muted.
      *
      */
     unread_count: number;
     /**
-     * Number of unread messages that mention the caller. 100 if there are more.
+     * Number of unread messages that mention the caller, without those of blocked users. 100 if there are more. 0 if
+     * the space is muted.
+     *
      */
     unread_mentions: number;
+    /**
+     * Whether the caller has muted the space
+     */
+    muted: boolean;
 };
 
 /**
@@ -462,7 +491,28 @@ export type Removal = {
      * When the user was removed
      */
     removed_at: string;
+    removed_by: Remover;
 };
+
+/**
+ * The creator or moderator who has removed a user. `null` if this account has been deleted, and for removals before
+ * version 0.4.0.
+ *
+ */
+export type Remover = {
+    /**
+     * Identifier of the user
+     */
+    user_id: string;
+    /**
+     * Public display name, which the user can change
+     */
+    username: string;
+    /**
+     * URL of the avatar
+     */
+    profile_picture: string;
+} | null;
 
 /**
  * A page of removals.
@@ -509,6 +559,10 @@ export type Message = {
      * Whether the caller appreciates the message. `false` without a token.
      */
     is_appreciated: boolean;
+    /**
+     * Whether the caller has blocked the author. `false` without a token.
+     */
+    is_blocked: boolean;
     /**
      * When the message was sent
      */
@@ -787,6 +841,10 @@ export type AccountData = {
      * The reports of the user that the operator has not closed
      */
     reports: Array<OwnReport>;
+    /**
+     * The users whom the user has blocked
+     */
+    blocks: Array<Block>;
 };
 
 /**
@@ -817,6 +875,10 @@ export type OwnParticipation = {
      * Whether the user is a moderator of the space. `false` for its creator.
      */
     is_moderator: boolean;
+    /**
+     * Whether the user has muted the space
+     */
+    muted: boolean;
 };
 
 /**
@@ -877,6 +939,31 @@ export type OwnAppreciation = {
      * When the user appreciated the message
      */
     created_at: string;
+};
+
+/**
+ * A user whom the caller has blocked.
+ */
+export type Block = {
+    user: UserSummary;
+    /**
+     * When the caller blocked the user
+     */
+    created_at: string;
+};
+
+/**
+ * A page of blocks.
+ */
+export type BlockPage = {
+    /**
+     * The items; any page can be empty
+     */
+    items: Array<Block>;
+    /**
+     * The parameter `cursor` of the next page; `null` on the last page
+     */
+    next_cursor: string | null;
 };
 
 /**
@@ -1213,6 +1300,7 @@ export type SpaceCreation = {
     title: SpaceTitle;
     description: SpaceDescription;
     visibility: Visibility;
+    posting?: Posting | undefined;
     tags: TagNames;
 };
 
@@ -1223,7 +1311,18 @@ export type SpaceUpdate = {
     title?: SpaceTitle | undefined;
     description?: SpaceDescription | undefined;
     visibility?: Visibility | undefined;
+    posting?: Posting | undefined;
     tags?: TagNames | undefined;
+};
+
+/**
+ * The fields of a participation to change.
+ */
+export type ParticipationUpdate = {
+    /**
+     * Whether the space has no unread messages for the caller
+     */
+    muted: boolean;
 };
 
 /**
@@ -1317,6 +1416,14 @@ export type MessageText = string;
  * `public`: anyone can find and read the space. `private`: only participants can read it. Responses can have further values.
  */
 export type Visibility = 'public' | 'private';
+
+/**
+ * Who can send messages to a space, and edit their own: all participants, or only the creator and the moderators, as for
+ * announcements or an archive. Appreciations and deletions do not depend on it. `participants` if a new space has none.
+ * Responses can have further values.
+ *
+ */
+export type Posting = 'participants' | 'moderators';
 
 /**
  * At most 10 tags of 1 to 64 code points each, without control characters except white space. Leading `#` are
@@ -3439,6 +3546,76 @@ export type GetParticipationResponses = {
 
 export type GetParticipationResponse = GetParticipationResponses[keyof GetParticipationResponses];
 
+export type UpdateParticipationData = {
+    body: ParticipationUpdate;
+    path: {
+        /**
+         * The id of the space.
+         */
+        space_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/participations/{space_id}';
+};
+
+export type UpdateParticipationErrors = {
+    /**
+     * The request is malformed, or a value breaks a rule in its description.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
+     * The caller does not participate in the space, or there is no such space.
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * The body is larger than 32,768 bytes.
+     */
+    413: Problem;
+    /**
+     * The body is not `application/json`, or is compressed.
+     */
+    415: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type UpdateParticipationError = UpdateParticipationErrors[keyof UpdateParticipationErrors];
+
+export type UpdateParticipationResponses = {
+    /**
+     * The changed participation.
+     */
+    200: Participation;
+};
+
+export type UpdateParticipationResponse = UpdateParticipationResponses[keyof UpdateParticipationResponses];
+
 export type JoinSpaceData = {
     body?: Invitation | undefined;
     path: {
@@ -4097,7 +4274,9 @@ export type SendMessageErrors = {
      */
     401: Problem;
     /**
-     * The caller is not a participant in the space, or the caller's email address is not verified. Or the access token of a program lacks the scope.
+     * The caller is not a participant in the space, may not write in it, or has an email address that is not verified. Or
+     * the access token of a program lacks the scope.
+     *
      */
     403: Problem;
     /**
@@ -4550,6 +4729,70 @@ export type ListAppreciationsResponses = {
 
 export type ListAppreciationsResponse = ListAppreciationsResponses[keyof ListAppreciationsResponses];
 
+export type FindUsersData = {
+    body?: never | undefined;
+    path?: never | undefined;
+    query: {
+        /**
+         * The beginning of a username, at most 64 code points. Nothing begins with blanks alone.
+         */
+        q: string;
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number | undefined;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string | undefined;
+    };
+    url: '/api/users';
+};
+
+export type FindUsersErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type FindUsersError = FindUsersErrors[keyof FindUsersErrors];
+
+export type FindUsersResponses = {
+    /**
+     * A page of users.
+     */
+    200: UserPage;
+};
+
+export type FindUsersResponse = FindUsersResponses[keyof FindUsersResponses];
+
 export type GetUserData = {
     body?: never | undefined;
     path: {
@@ -4677,6 +4920,174 @@ export type ListUserSpacesResponses = {
 
 export type ListUserSpacesResponse = ListUserSpacesResponses[keyof ListUserSpacesResponses];
 
+export type ListBlocksData = {
+    body?: never | undefined;
+    path?: never | undefined;
+    query?: {
+        /**
+         * Maximum number of items to return, from 1 to 100.
+         */
+        limit?: number | undefined;
+        /**
+         * The position of a page: `next_cursor` of the previous page, or the parameter `cursor` of the URL in its `Link`
+         * header. Omit it to request the first page.
+         *
+         */
+        cursor?: string | undefined;
+    } | undefined;
+    url: '/api/blocks';
+};
+
+export type ListBlocksErrors = {
+    /**
+     * The request is malformed, or the cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type ListBlocksError = ListBlocksErrors[keyof ListBlocksErrors];
+
+export type ListBlocksResponses = {
+    /**
+     * A page of blocks.
+     */
+    200: BlockPage;
+};
+
+export type ListBlocksResponse = ListBlocksResponses[keyof ListBlocksResponses];
+
+export type UnblockUserData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/blocks/{user_id}';
+};
+
+export type UnblockUserErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type UnblockUserError = UnblockUserErrors[keyof UnblockUserErrors];
+
+export type UnblockUserResponses = {
+    /**
+     * The caller has not blocked the user.
+     */
+    200: Confirmation;
+};
+
+export type UnblockUserResponse = UnblockUserResponses[keyof UnblockUserResponses];
+
+export type BlockUserData = {
+    body?: never | undefined;
+    path: {
+        /**
+         * The id of the user.
+         */
+        user_id: Id;
+    };
+    query?: never | undefined;
+    url: '/api/blocks/{user_id}';
+};
+
+export type BlockUserErrors = {
+    /**
+     * An id in the path is malformed.
+     */
+    400: Problem;
+    /**
+     * The access token is missing, malformed, expired or revoked.
+     */
+    401: Problem;
+    /**
+     * The user is the caller. Or the access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
+     * The user does not exist, or the operator has suspended the account.
+     */
+    404: Problem;
+    /**
+     * A rate limit or a quota per hour or day is exceeded.
+     */
+    429: Problem;
+    /**
+     * The request line and headers, with the URL, are larger than 16,384 bytes.
+     */
+    431: Problem;
+    /**
+     * An internal error occurred.
+     */
+    500: Problem;
+    /**
+     * The server is overloaded, starting or stopping, or cannot reach its database or avatar storage.
+     */
+    503: Problem;
+};
+
+export type BlockUserError = BlockUserErrors[keyof BlockUserErrors];
+
+export type BlockUserResponses = {
+    /**
+     * The caller has blocked the user.
+     */
+    200: Block;
+};
+
+export type BlockUserResponse = BlockUserResponses[keyof BlockUserResponses];
+
 export type ListReportsData = {
     body?: never | undefined;
     path?: never | undefined;
@@ -4709,7 +5120,7 @@ export type ListReportsErrors = {
      */
     401: Problem;
     /**
-     * The caller is neither the creator nor a moderator of the space.
+     * The caller is neither the creator nor a moderator of the space. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**
@@ -4768,6 +5179,10 @@ export type WithdrawSpaceReportErrors = {
      * The access token is missing, malformed, expired or revoked.
      */
     401: Problem;
+    /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
     /**
      * The request line and headers, with the URL, are larger than 16,384 bytes.
      */
@@ -4893,6 +5308,10 @@ export type WithdrawMessageReportErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The request line and headers, with the URL, are larger than 16,384 bytes.
      */
     431: Problem;
@@ -5015,6 +5434,10 @@ export type WithdrawUserReportErrors = {
      */
     401: Problem;
     /**
+     * The access token of a program lacks the scope.
+     */
+    403: Problem;
+    /**
      * The request line and headers, with the URL, are larger than 16,384 bytes.
      */
     431: Problem;
@@ -5061,7 +5484,7 @@ export type ReportUserErrors = {
      */
     401: Problem;
     /**
-     * The server requires verified email addresses, and that of the caller is not.
+     * The server requires verified email addresses, and that of the caller is not. Or the access token of a program lacks the scope.
      */
     403: Problem;
     /**

@@ -85,6 +85,14 @@ export const zProfile = z.object({
 });
 
 /**
+ * A page of users.
+ */
+export const zUserPage = z.object({
+    items: z.array(zUserSummary).max(100, 'must have at most 100 items'),
+    next_cursor: z.string().nullable()
+});
+
+/**
  * A user's profile, as other signed-in users see it.
  */
 export const zUser = z.object({
@@ -92,7 +100,8 @@ export const zUser = z.object({
     username: z.string(),
     bio: z.string(),
     profile_picture: z.url(),
-    created_at: z.iso.datetime()
+    created_at: z.iso.datetime(),
+    is_blocked: z.boolean()
 });
 
 /**
@@ -174,7 +183,8 @@ export const zParticipation = z.object({
     last_message_at: z.iso.datetime().nullable(),
     last_message: zMessagePreview,
     unread_count: z.int().gte(0, 'must be at least 0').lte(100, 'must be at most 100'),
-    unread_mentions: z.int().gte(0, 'must be at least 0').lte(100, 'must be at most 100')
+    unread_mentions: z.int().gte(0, 'must be at least 0').lte(100, 'must be at most 100'),
+    muted: z.boolean()
 });
 
 /**
@@ -217,11 +227,23 @@ export const zParticipantPage = z.object({
 });
 
 /**
+ * The creator or moderator who has removed a user. `null` if this account has been deleted, and for removals before
+ * version 0.4.0.
+ *
+ */
+export const zRemover = z.object({
+    user_id: z.string(),
+    username: z.string(),
+    profile_picture: z.url()
+}).nullable();
+
+/**
  * A user whom the creator or a moderator of a space has removed from it.
  */
 export const zRemoval = z.object({
     user: zUserSummary,
-    removed_at: z.iso.datetime()
+    removed_at: z.iso.datetime(),
+    removed_by: zRemover
 });
 
 /**
@@ -243,6 +265,7 @@ export const zMessage = z.object({
     word_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     appreciation_count: z.int().gte(0, 'must be at least 0').lte(9007199254740991, 'must be at most 9007199254740991'),
     is_appreciated: z.boolean(),
+    is_blocked: z.boolean(),
     created_at: z.iso.datetime(),
     edited_at: z.iso.datetime().nullable(),
     is_reply: z.boolean(),
@@ -375,7 +398,8 @@ export const zOwnParticipation = z.object({
     left_at: z.iso.datetime().nullable(),
     removed_at: z.iso.datetime().nullable(),
     read_until: z.iso.datetime().nullable(),
-    is_moderator: z.boolean()
+    is_moderator: z.boolean(),
+    muted: z.boolean()
 });
 
 /**
@@ -400,6 +424,22 @@ export const zOwnMessage = z.object({
 export const zOwnAppreciation = z.object({
     message_id: z.string(),
     created_at: z.iso.datetime()
+});
+
+/**
+ * A user whom the caller has blocked.
+ */
+export const zBlock = z.object({
+    user: zUserSummary,
+    created_at: z.iso.datetime()
+});
+
+/**
+ * A page of blocks.
+ */
+export const zBlockPage = z.object({
+    items: z.array(zBlock).max(100, 'must have at most 100 items'),
+    next_cursor: z.string().nullable()
 });
 
 /**
@@ -442,7 +482,8 @@ export const zAccountData = z.object({
     participations: z.array(zOwnParticipation).max(2147483647, 'must have at most 2,147,483,647 items'),
     messages: z.array(zOwnMessage).max(2147483647, 'must have at most 2,147,483,647 items'),
     appreciations: z.array(zOwnAppreciation).max(2147483647, 'must have at most 2,147,483,647 items'),
-    reports: z.array(zOwnReport).max(20, 'must have at most 20 items')
+    reports: z.array(zOwnReport).max(20, 'must have at most 20 items'),
+    blocks: z.array(zBlock).max(2147483647, 'must have at most 2,147,483,647 items')
 });
 
 /**
@@ -547,6 +588,13 @@ export const zInvitation = z.object({
  */
 export const zReadMark = z.object({
     message_id: zId
+});
+
+/**
+ * The fields of a participation to change.
+ */
+export const zParticipationUpdate = z.object({
+    muted: z.boolean()
 });
 
 /**
@@ -1096,6 +1144,17 @@ export const zGetParticipationPath = z.object({
  */
 export const zGetParticipationResponse = zParticipation;
 
+export const zUpdateParticipationBody = zParticipationUpdate;
+
+export const zUpdateParticipationPath = z.object({
+    space_id: zId
+});
+
+/**
+ * The changed participation.
+ */
+export const zUpdateParticipationResponse = zParticipation;
+
 export const zJoinSpaceBody = zInvitation;
 
 export const zJoinSpacePath = z.object({
@@ -1276,6 +1335,17 @@ export const zListAppreciationsQuery = z.object({
  */
 export const zListAppreciationsResponse = zAppreciationPage;
 
+export const zFindUsersQuery = z.object({
+    q: z.string().min(1, 'must have at least 1 character').max(64, 'must have at most 64 characters'),
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
+});
+
+/**
+ * A page of users.
+ */
+export const zFindUsersResponse = zUserPage;
+
 export const zGetUserPath = z.object({
     user_id: zId
 });
@@ -1298,6 +1368,34 @@ export const zListUserSpacesQuery = z.object({
  * A page of the user's public spaces.
  */
 export const zListUserSpacesResponse = zUserSpacePage;
+
+export const zListBlocksQuery = z.object({
+    limit: z.int().gte(1, 'must be at least 1').lte(100, 'must be at most 100').optional().default(20),
+    cursor: z.string().min(1, 'must have at least 1 character').max(4096, 'must have at most 4,096 characters').regex(/^[A-Za-z0-9_-]+$/, 'is blank or has characters that are not accepted').optional()
+});
+
+/**
+ * A page of blocks.
+ */
+export const zListBlocksResponse = zBlockPage;
+
+export const zUnblockUserPath = z.object({
+    user_id: zId
+});
+
+/**
+ * The caller has not blocked the user.
+ */
+export const zUnblockUserResponse = zConfirmation;
+
+export const zBlockUserPath = z.object({
+    user_id: zId
+});
+
+/**
+ * The caller has blocked the user.
+ */
+export const zBlockUserResponse = zBlock;
 
 export const zListReportsQuery = z.object({
     space_id: zId,

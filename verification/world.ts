@@ -103,6 +103,8 @@ export const existingIds: Readonly<Record<string, (world: World) => string>> = {
 /** Existing items of lists in a world, by the name of their schema. All other lists have the spaces or their tags. */
 export const existingItems: Readonly<Record<string, (world: World) => unknown>> = {
   Participant: ({ participant }) => participant,
+  // Their names begin like the contract's example.
+  UserSummary: ({ participant, privateSpace }) => [participant, privateSpace],
   Removal: ({ removed }) => removed,
   SpaceReport: ({ reported }) => reported,
   Block: ({ blocked }) => blocked,

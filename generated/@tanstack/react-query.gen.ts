@@ -6,8 +6,8 @@ import type { ApiError } from '../../client/errors.ts';
 import { createSpace, updateSpace, renewInvitationCode, sendMessage, editMessage } from '../../client/keyed-writes.ts';
 import { infiniteQueryOptions, queryOptions } from '../../client/query-options.ts';
 import { client } from '../client.gen.ts';
-import { appointModerator, appreciateMessage, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, createToken, deleteAccount, deleteMessage, deleteSpace, dismissModerator, downloadAccountData, endSession, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listAppreciations, listMessages, listParticipants, listParticipations, listRemovals, listSessions, listSpaces, listTags, listTokens, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, requestEmailVerification, requestPasswordReset, resetPassword, revokeToken, searchSpaces, searchSpacesByTag, undoRemoval, verifyEmail, withdrawAppreciation } from '../sdk.gen.ts';
-import type { AppointModeratorData, AppointModeratorResponse, AppreciateMessageData, AppreciateMessageResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, CreateTokenData, CreateTokenResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DismissModeratorData, DismissModeratorResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListAppreciationsData, ListAppreciationsResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListTokensData, ListTokensResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, RevokeTokenData, RevokeTokenResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UndoRemovalData, UndoRemovalResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse } from '../types.gen.ts';
+import { appointModerator, appreciateMessage, blockUser, changeBio, changeEmail, changePassword, changeProfilePicture, changeUsername, createToken, deleteAccount, deleteMessage, deleteSpace, dismissModerator, downloadAccountData, endSession, findUsers, getMessage, getParticipation, getProfile, getServer, getSpace, getUser, joinSpace, leaveSpace, listAppreciations, listBlocks, listMessages, listParticipants, listParticipations, listRemovals, listReports, listSessions, listSpaces, listTags, listTokens, listUserSpaces, login, logout, markRead, type Options, register, removeParticipant, removeProfilePicture, reportMessage, reportSpace, reportUser, requestEmailVerification, requestPasswordReset, resetPassword, revokeToken, searchSpaces, searchSpacesByTag, unblockUser, undoRemoval, updateParticipation, verifyEmail, withdrawAppreciation, withdrawMessageReport, withdrawSpaceReport, withdrawUserReport } from '../sdk.gen.ts';
+import type { AppointModeratorData, AppointModeratorResponse, AppreciateMessageData, AppreciateMessageResponse, BlockUserData, BlockUserResponse, ChangeBioData, ChangeBioResponse, ChangeEmailData, ChangeEmailResponse, ChangePasswordData, ChangePasswordResponse, ChangeProfilePictureData, ChangeProfilePictureResponse, ChangeUsernameData, ChangeUsernameResponse, CreateSpaceData, CreateSpaceResponse, CreateTokenData, CreateTokenResponse, DeleteAccountData, DeleteAccountResponse, DeleteMessageData, DeleteMessageResponse, DeleteSpaceData, DeleteSpaceResponse, DismissModeratorData, DismissModeratorResponse, DownloadAccountDataData, DownloadAccountDataResponse, EditMessageData, EditMessageResponse, EndSessionData, EndSessionResponse, FindUsersData, FindUsersResponse, GetMessageData, GetMessageResponse, GetParticipationData, GetParticipationResponse, GetProfileData, GetProfileResponse, GetServerData, GetServerResponse, GetSpaceData, GetSpaceResponse, GetUserData, GetUserResponse, JoinSpaceData, JoinSpaceResponse, LeaveSpaceData, LeaveSpaceResponse, ListAppreciationsData, ListAppreciationsResponse, ListBlocksData, ListBlocksResponse, ListMessagesData, ListMessagesResponse, ListParticipantsData, ListParticipantsResponse, ListParticipationsData, ListParticipationsResponse, ListRemovalsData, ListRemovalsResponse, ListReportsData, ListReportsResponse, ListSessionsData, ListSessionsResponse, ListSpacesData, ListSpacesResponse, ListTagsData, ListTagsResponse, ListTokensData, ListTokensResponse, ListUserSpacesData, ListUserSpacesResponse, LoginData, LoginResponse, LogoutData, LogoutResponse, MarkReadData, MarkReadResponse, RegisterData, RegisterResponse, RemoveParticipantData, RemoveParticipantResponse, RemoveProfilePictureData, RemoveProfilePictureResponse, RenewInvitationCodeData, RenewInvitationCodeResponse, ReportMessageData, ReportMessageResponse, ReportSpaceData, ReportSpaceResponse, ReportUserData, ReportUserResponse, RequestEmailVerificationData, RequestEmailVerificationResponse, RequestPasswordResetData, RequestPasswordResetResponse, ResetPasswordData, ResetPasswordResponse, RevokeTokenData, RevokeTokenResponse, SearchSpacesByTagData, SearchSpacesByTagResponse, SearchSpacesData, SearchSpacesResponse, SendMessageData, SendMessageResponse, UnblockUserData, UnblockUserResponse, UndoRemovalData, UndoRemovalResponse, UpdateParticipationData, UpdateParticipationResponse, UpdateSpaceData, UpdateSpaceResponse, VerifyEmailData, VerifyEmailResponse, WithdrawAppreciationData, WithdrawAppreciationResponse, WithdrawMessageReportData, WithdrawMessageReportResponse, WithdrawSpaceReportData, WithdrawSpaceReportResponse, WithdrawUserReportData, WithdrawUserReportResponse } from '../types.gen.ts';
 
 export type QueryKey<TOptions extends Options> = [
     Pick<TOptions, 'baseUrl' | 'body' | 'headers' | 'path' | 'query'> & {
@@ -452,7 +452,7 @@ export const downloadAccountDataOptions = (options?: Options<DownloadAccountData
  * Permanently deletes the caller's account. This cannot be undone, so ask the user for confirmation
  * first.
  *
- * This also deletes the account's sessions, messages, participations, reports and avatar, the
+ * This also deletes the account's sessions, messages, participations, reports, blocks and avatar, the
  * appreciations it gave and received, the spaces it created with all their messages, and the reports about
  * any of these. The username and the email address become available again.
  *
@@ -1203,6 +1203,34 @@ export const getParticipationOptions = (options: Options<GetParticipationData>) 
 });
 
 /**
+ * Mute a space, or end that
+ *
+ * Changes the caller's participation in a space. With `muted`, `unread_count` and `unread_mentions` of the space are 0, and
+ * totals do not include it. Read positions go on, so the counts are right again when it ends. Joining the space
+ * again ends it.
+ *
+ * Returns 404 if the caller does not participate in the space, or if the space does not exist. Counts against the quotas
+ * of changes.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const updateParticipationMutation = (options?: Partial<Options<UpdateParticipationData>>): UseMutationOptions<UpdateParticipationResponse, ApiError, Options<UpdateParticipationData>> => {
+    const mutationOptions: UseMutationOptions<UpdateParticipationResponse, ApiError, Options<UpdateParticipationData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await updateParticipation({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'updateParticipation' }
+    };
+    return mutationOptions;
+};
+
+/**
  * Join a space
  *
  * Makes the caller a participant in a space. Has no effect if the caller already is one.
@@ -1329,9 +1357,10 @@ export const listParticipantsInfiniteOptions = (options: Options<ListParticipant
 /**
  * Dismiss a moderator
  *
- * Makes a moderator a participant like others. Has no effect if the user is no moderator of the space.
+ * Ends the appointment of a moderator, who remains a participant. Has no effect if the user is not a moderator of the
+ * space, or does not exist. Moderators can resign: they can call it with their own id.
  *
- * Returns 403 if the caller is not the creator of the space.
+ * Returns 403 if the caller is neither the creator of the space nor the moderator.
  *
  * Access tokens of programs need the scope `moderate`.
  *
@@ -1355,10 +1384,11 @@ export const dismissModeratorMutation = (options?: Partial<Options<DismissModera
  * Appoint a moderator
  *
  * Makes a participant a moderator of the space. Moderators can delete all messages in it, and list, remove and readmit
- * participants, but neither the creator nor other moderators. A space can have 50 moderators. Has no effect if the
- * user is a moderator already, or the creator.
+ * participants, but neither the creator nor other moderators. They see the reports about the space and its messages. A
+ * space can have at most 50 moderators. Has no effect if the user is a moderator already, or the creator.
  *
- * Leaving the space or being removed from it ends the appointment, also if the user joins again.
+ * Leaving the space or being removed from it ends the appointment, also if the user joins again. A suspension does not
+ * end it: suspended users can be appointed, and count.
  *
  * Returns 403 if the caller is not the creator of the space. Returns 404 if the user does not participate in the
  * space. Returns 409 if the space has 50 moderators. Counts against the quotas of changes.
@@ -1447,7 +1477,8 @@ export const listRemovalsInfiniteOptions = (options: Options<ListRemovalsData>) 
  * Undo the removal of a participant
  *
  * Allows a removed user to join the space again. The user becomes neither a participant nor a moderator. Has no effect if
- * the user has not been removed.
+ * the user has not been removed. It does not matter who has removed the user: moderators can undo removals by the creator
+ * or by other moderators.
  *
  * Returns 403 if the caller is neither the creator nor a moderator of the space.
  *
@@ -1478,8 +1509,8 @@ export const undoRemovalMutation = (options?: Partial<Options<UndoRemovalData>>)
  * A removed user immediately loses access to a private space. The user's messages stay in the space and
  * still count in the user's statistics. The creator and the moderators can delete them.
  *
- * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator and the
- * caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
+ * Returns 403 if the caller is neither the creator nor a moderator of the space, or if the user is a moderator, also the
+ * caller, and the caller is not the creator. Returns 404 if the user has never joined the space. Returns 409 if the user is the
  * creator of the space. Counts against the quotas of changes.
  *
  * Access tokens of programs need the scope `moderate`.
@@ -1912,6 +1943,70 @@ export const listAppreciationsInfiniteOptions = (options: Options<ListAppreciati
     return opts as Omit<typeof opts, 'initialData'>;
 };
 
+export const findUsersQueryKey = (options: Options<FindUsersData>) => createQueryKey('findUsers', options);
+
+/**
+ * Find users by the beginning of their names
+ *
+ * Returns the users whose usernames begin with `q`, among those who share a space with the caller, in the order of their
+ * names. Case and compatibility forms of characters do not matter. Without the caller and suspended users. A page can
+ * have fewer items than `limit`, or none, although others follow.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
+ */
+export const findUsersOptions = (options: Options<FindUsersData>) => queryOptions<FindUsersResponse, ApiError, FindUsersResponse, ReturnType<typeof findUsersQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await findUsers({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: findUsersQueryKey(options)
+});
+
+export const findUsersInfiniteQueryKey = (options: Options<FindUsersData>): QueryKey<Options<FindUsersData>> => createQueryKey('findUsers', options, true);
+
+/**
+ * Find users by the beginning of their names
+ *
+ * Returns the users whose usernames begin with `q`, among those who share a space with the caller, in the order of their
+ * names. Case and compatibility forms of characters do not matter. Without the caller and suspended users. A page can
+ * have fewer items than `limit`, or none, although others follow.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
+ */
+export const findUsersInfiniteOptions = (options: Options<FindUsersData>) => {
+    const opts = infiniteQueryOptions<FindUsersResponse, ApiError, InfiniteData<FindUsersResponse>, QueryKey<Options<FindUsersData>>, string | Pick<QueryKey<Options<FindUsersData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<FindUsersData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await findUsers({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: findUsersInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
 export const getUserQueryKey = (options: Options<GetUserData>) => createQueryKey('getUser', options);
 
 /**
@@ -1996,12 +2091,209 @@ export const listUserSpacesInfiniteOptions = (options: Options<ListUserSpacesDat
     return opts as Omit<typeof opts, 'initialData'>;
 };
 
+export const listBlocksQueryKey = (options?: Options<ListBlocksData>) => createQueryKey('listBlocks', options);
+
+/**
+ * List the caller's blocks
+ *
+ * Returns the users whom the caller has blocked, most recently blocked first.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
+ */
+export const listBlocksOptions = (options?: Options<ListBlocksData>) => queryOptions<ListBlocksResponse, ApiError, ListBlocksResponse, ReturnType<typeof listBlocksQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listBlocks({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listBlocksQueryKey(options)
+});
+
+export const listBlocksInfiniteQueryKey = (options?: Options<ListBlocksData>): QueryKey<Options<ListBlocksData>> => createQueryKey('listBlocks', options, true);
+
+/**
+ * List the caller's blocks
+ *
+ * Returns the users whom the caller has blocked, most recently blocked first.
+ *
+ * Access tokens of programs need the scope `read`.
+ *
+ */
+export const listBlocksInfiniteOptions = (options?: Options<ListBlocksData>) => {
+    const opts = infiniteQueryOptions<ListBlocksResponse, ApiError, InfiniteData<ListBlocksResponse>, QueryKey<Options<ListBlocksData>>, string | Pick<QueryKey<Options<ListBlocksData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListBlocksData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listBlocks({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listBlocksInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
+/**
+ * Unblock a user
+ *
+ * Ends the block of a user by the caller. Has no effect if there is none, whether the user exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const unblockUserMutation = (options?: Partial<Options<UnblockUserData>>): UseMutationOptions<UnblockUserResponse, ApiError, Options<UnblockUserData>> => {
+    const mutationOptions: UseMutationOptions<UnblockUserResponse, ApiError, Options<UnblockUserData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await unblockUser({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'unblockUser' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Block a user
+ *
+ * Marks the messages of a user with `is_blocked`, for the caller only, so that clients can hide them. Messages of the
+ * user that mention the caller are not counted in `unread_mentions`. Nobody learns of it: for others, including the
+ * blocked user, nothing changes. Has no effect if the caller has blocked the user already.
+ *
+ * Returns 403 for the caller's own account. Counts against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const blockUserMutation = (options?: Partial<Options<BlockUserData>>): UseMutationOptions<BlockUserResponse, ApiError, Options<BlockUserData>> => {
+    const mutationOptions: UseMutationOptions<BlockUserResponse, ApiError, Options<BlockUserData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await blockUser({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'blockUser' }
+    };
+    return mutationOptions;
+};
+
+export const listReportsQueryKey = (options: Options<ListReportsData>) => createQueryKey('listReports', options);
+
+/**
+ * List the reports of a space
+ *
+ * Returns the open reports about a space and about the messages in it, the newest first, without those who have sent
+ * them. Omits reports about the caller: about messages that the caller wrote, and about a space that the caller
+ * created. Returns 403 if the caller is neither the creator nor a moderator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
+ *
+ */
+export const listReportsOptions = (options: Options<ListReportsData>) => queryOptions<ListReportsResponse, ApiError, ListReportsResponse, ReturnType<typeof listReportsQueryKey>>({
+    queryFn: async ({ queryKey, signal }) => {
+        const { data } = await listReports({
+            ...options,
+            ...queryKey[0],
+            signal,
+            throwOnError: true
+        });
+        return data;
+    },
+    queryKey: listReportsQueryKey(options)
+});
+
+export const listReportsInfiniteQueryKey = (options: Options<ListReportsData>): QueryKey<Options<ListReportsData>> => createQueryKey('listReports', options, true);
+
+/**
+ * List the reports of a space
+ *
+ * Returns the open reports about a space and about the messages in it, the newest first, without those who have sent
+ * them. Omits reports about the caller: about messages that the caller wrote, and about a space that the caller
+ * created. Returns 403 if the caller is neither the creator nor a moderator of the space.
+ *
+ * Access tokens of programs need the scope `moderate`.
+ *
+ */
+export const listReportsInfiniteOptions = (options: Options<ListReportsData>) => {
+    const opts = infiniteQueryOptions<ListReportsResponse, ApiError, InfiniteData<ListReportsResponse>, QueryKey<Options<ListReportsData>>, string | Pick<QueryKey<Options<ListReportsData>>[0], 'body' | 'headers' | 'path' | 'query'>>(
+    // @ts-ignore
+    {
+        queryFn: async ({ pageParam, queryKey, signal }) => {
+            // @ts-ignore
+            const page: Pick<QueryKey<Options<ListReportsData>>[0], 'body' | 'headers' | 'path' | 'query'> = typeof pageParam === 'object' ? pageParam : {
+                query: {
+                    cursor: pageParam
+                }
+            };
+            const params = createInfiniteParams(queryKey, page);
+            const { data } = await listReports({
+                ...options,
+                ...params,
+                signal,
+                throwOnError: true
+            });
+            return data;
+        },
+        queryKey: listReportsInfiniteQueryKey(options),
+        initialPageParam: undefined as unknown as string,
+        getNextPageParam: ({ next_cursor }) => next_cursor
+    });
+    return opts as Omit<typeof opts, 'initialData'>;
+};
+
+/**
+ * Withdraw a report of a space
+ *
+ * Deletes the caller's open report about the space. Has no effect if there is none, whether the space exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const withdrawSpaceReportMutation = (options?: Partial<Options<WithdrawSpaceReportData>>): UseMutationOptions<WithdrawSpaceReportResponse, ApiError, Options<WithdrawSpaceReportData>> => {
+    const mutationOptions: UseMutationOptions<WithdrawSpaceReportResponse, ApiError, Options<WithdrawSpaceReportData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await withdrawSpaceReport({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'withdrawSpaceReport' }
+    };
+    return mutationOptions;
+};
+
 /**
  * Report a space
  *
- * Reports a space to the operator of the server, who can remove it. Each user can have one open report per
- * space; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
- * the quotas of changes.
+ * Reports a space to the operator of the server, who can remove it. Its moderators see the report, too, but not its
+ * creator, and not who has sent it. Each user can have one open report per space; repeating the request replaces its
+ * reason. Returns 409 if the caller has 20 open reports. Counts against the quotas of changes.
  *
  * Access tokens of programs need the scope `write`.
  *
@@ -2022,11 +2314,35 @@ export const reportSpaceMutation = (options?: Partial<Options<ReportSpaceData>>)
 };
 
 /**
+ * Withdraw a report of a message
+ *
+ * Deletes the caller's open report about the message. Has no effect if there is none, whether the message exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const withdrawMessageReportMutation = (options?: Partial<Options<WithdrawMessageReportData>>): UseMutationOptions<WithdrawMessageReportResponse, ApiError, Options<WithdrawMessageReportData>> => {
+    const mutationOptions: UseMutationOptions<WithdrawMessageReportResponse, ApiError, Options<WithdrawMessageReportData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await withdrawMessageReport({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'withdrawMessageReport' }
+    };
+    return mutationOptions;
+};
+
+/**
  * Report a message
  *
- * Reports a message to the operator of the server, who can remove it. Each user can have one open report
- * per message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts
- * against the quotas of changes.
+ * Reports a message to the operator of the server, who can remove it. The creator and the moderators of the space see
+ * the report, too, but not who has sent it, and not if they wrote the message. Each user can have one open report per
+ * message; repeating the request replaces its reason. Returns 409 if the caller has 20 open reports. Counts against
+ * the quotas of changes.
  *
  * Access tokens of programs need the scope `write`.
  *
@@ -2042,6 +2358,54 @@ export const reportMessageMutation = (options?: Partial<Options<ReportMessageDat
             return data;
         },
         meta: { operation: 'reportMessage' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Withdraw a report of a user
+ *
+ * Deletes the caller's open report about the user. Has no effect if there is none, whether the user exists or not.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const withdrawUserReportMutation = (options?: Partial<Options<WithdrawUserReportData>>): UseMutationOptions<WithdrawUserReportResponse, ApiError, Options<WithdrawUserReportData>> => {
+    const mutationOptions: UseMutationOptions<WithdrawUserReportResponse, ApiError, Options<WithdrawUserReportData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await withdrawUserReport({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'withdrawUserReport' }
+    };
+    return mutationOptions;
+};
+
+/**
+ * Report a user
+ *
+ * Reports a user to the operator of the server, who can suspend the account. Only the operator sees the report. Each
+ * user can have one open report per user; repeating the request replaces its reason. Returns 409 if the caller has 20
+ * open reports. Counts against the quotas of changes.
+ *
+ * Access tokens of programs need the scope `write`.
+ *
+ */
+export const reportUserMutation = (options?: Partial<Options<ReportUserData>>): UseMutationOptions<ReportUserResponse, ApiError, Options<ReportUserData>> => {
+    const mutationOptions: UseMutationOptions<ReportUserResponse, ApiError, Options<ReportUserData>> = {
+        mutationFn: async (fnOptions) => {
+            const { data } = await reportUser({
+                ...options,
+                ...fnOptions,
+                throwOnError: true
+            });
+            return data;
+        },
+        meta: { operation: 'reportUser' }
     };
     return mutationOptions;
 };

@@ -94,11 +94,7 @@ function referencesOf(record: DataRecord): string[] {
     case 'space':
       return [`user ${record.creator_id}`];
     case 'participant':
-      return [
-        `user ${record.user_id}`,
-        `user ${record.removed_by}`,
-        `space ${record.space_id}`,
-      ];
+      return [`user ${record.user_id}`, `user ${record.removed_by}`, `space ${record.space_id}`];
     case 'message':
       return [
         `user ${record.author_id}`,

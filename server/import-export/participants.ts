@@ -152,8 +152,8 @@ export async function addParticipants(
 
 /** Returns the users who have removed others, as lines with their ids. */
 function removersIn(records: readonly Line<ParticipantRecord>[]): Line<{ user_id: string }>[] {
-  return records.flatMap(({ number, content: { removed_by } }) =>
-    removed_by ? { number, content: { user_id: removed_by } } : [],
+  return records.flatMap(({ content: { removed_by }, ...line }) =>
+    removed_by ? { ...line, content: { user_id: removed_by } } : [],
   );
 }
 

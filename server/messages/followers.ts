@@ -10,7 +10,7 @@ import { currentSender, runAs, SERVER, type Sender } from '../system/senders.ts'
 import type { Waits } from '../system/waits.ts';
 import { checkReaders, type Reader } from './follower-access.ts';
 import { type EventPosition, formatTime } from './message-order.ts';
-import { type Events, readRelations, readEvents } from './read-events.ts';
+import { type Events, readEvents, readRelations } from './read-events.ts';
 
 /** Number of reads for groups of followers at the same time. */
 const MAX_CONCURRENT_READS = 4;

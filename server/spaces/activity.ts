@@ -21,12 +21,7 @@ const MAX_SORTED_PARTICIPATIONS = 1_000;
 
 export type Activity = Pick<
   Participation,
-  | 'read_until'
-  | 'last_message_at'
-  | 'last_message'
-  | 'unread_count'
-  | 'unread_mentions'
-  | 'muted'
+  'read_until' | 'last_message_at' | 'last_message' | 'unread_count' | 'unread_mentions' | 'muted'
 >;
 
 /** SQL for the time up to which the user of a row of `participations` has read. */

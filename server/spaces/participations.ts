@@ -73,12 +73,10 @@ export async function joinSpace(
           changed_in,
         } satisfies NewRow<'participations'>)
         .onConflict((conflict) =>
-          conflict
-            .columns(['space_pk', 'user_pk'])
-            .doUpdateSet({
-              ...{ joined_at, left_at: null, left_in: null, read_until: null, is_muted: 0 },
-              changed_in,
-            }),
+          conflict.columns(['space_pk', 'user_pk']).doUpdateSet({
+            ...{ joined_at, left_at: null, left_in: null, read_until: null, is_muted: 0 },
+            changed_in,
+          }),
         )
         .execute();
       const keys = { spacePk: space.pk, userPk: caller.userPk, changed_in };

@@ -3,6 +3,7 @@ import type { UserSummary } from '../../generated/types.gen.ts';
 import type { Caller } from '../auth/sessions.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources } from '../resources.ts';
+import { isStorable } from '../text/characters.ts';
 import { usernameKey } from '../text/username-keys.ts';
 import { summarizeUser } from '../users/user-summary.ts';
 import { isVisibleTo } from './rights.ts';
@@ -24,16 +25,15 @@ export async function findSharedUsers(
   { limit, position }: PageRequest,
 ): Promise<Page<UserSummary>> {
   const key = usernameKey(beginning.trim());
-  if (key === '') return { items: [], next: null };
+  // No name contains characters that the database would reject.
+  if (key === '' || !isStorable(key)) return { items: [], next: null };
   const users = await engine.db
     .selectFrom('users')
     .select(['pk', 'user_id', 'username', 'username_key', 'avatar'])
     .select(sharesSpaceWith(caller).as('is_shared'))
     .where('username_key', '>=', key)
     .where('username_key', '<', key + LAST_CHARACTER)
-    .$if(position !== undefined, (query) =>
-      query.where('username_key', '>', String(position?.[0])),
-    )
+    .$if(position !== undefined, (query) => query.where('username_key', '>', String(position?.[0])))
     .where('suspended_at', 'is', null)
     .orderBy('username_key')
     .limit(MAX_EXAMINED_USERS)

@@ -106,7 +106,7 @@ describe('The deletion of an account', () => {
           !/^withdraw.*Report$/.test(operation.operationId) &&
           !(
             name === 'user_id' &&
-            ['dismissModerator', 'undoRemoval'].includes(operation.operationId)
+            ['dismissModerator', 'unblockUser', 'undoRemoval'].includes(operation.operationId)
           ),
       );
       expect(operationsWithId).not.toEqual([]);

@@ -21,8 +21,7 @@ beforeEach(async () => {
 
 type Actor = Pick<TestUser, 'client'>;
 const pathOf = ({ userId }: TestUser) => ({ user_id: userId });
-const block = ({ client }: Actor, user: TestUser) =>
-  api.blockUser({ client, path: pathOf(user) });
+const block = ({ client }: Actor, user: TestUser) => api.blockUser({ client, path: pathOf(user) });
 const unblock = ({ client }: Actor, user: TestUser) =>
   api.unblockUser({ client, path: pathOf(user), throwOnError: true });
 const blockedBy = async ({ client }: Actor) =>
@@ -71,7 +70,11 @@ describe('blockUser', () => {
   test('marks messages in what followers get', async () => {
     await block(ann, mallory);
     const query = { space_id: space.space_id };
-    const { data: page } = await api.listMessages({ client: ann.client, query, throwOnError: true });
+    const { data: page } = await api.listMessages({
+      client: ann.client,
+      query,
+      throwOnError: true,
+    });
     const follow = async ({ client }: Actor) => {
       const following = { ...query, after: page.newer_cursor, wait: 20 };
       const { data } = await api.listMessages({ client, query: following, throwOnError: true });

@@ -37,6 +37,7 @@ test('findUsers finds current participants of shared spaces by the beginnings of
   expect(await namesFor(ann, '  ')).toEqual([]);
   // No wildcards.
   expect(await namesFor(ann, '%')).toEqual([]);
+  expect(await namesFor(ann, 'el\0')).toEqual([]);
   await leaveSpace(else_, space);
   expect(await namesFor(ann, 'el')).toEqual(['Elsa']);
   await suspendAccount(app.context.engine, elsa.userId);
@@ -69,7 +70,10 @@ test('findUsers returns all users in pages, also beyond many whom it does not fi
     return { ...row, user_id: name, username: name, email: name, ...keys };
   });
   for (let i = 0; i < strangers.length; i += 100) {
-    await engine.db.insertInto('users').values(strangers.slice(i, i + 100)).execute();
+    await engine.db
+      .insertInto('users')
+      .values(strangers.slice(i, i + 100))
+      .execute();
   }
   const first = await find(ann, 'q', { limit: 5 });
   expect(first.items).toEqual([]);

@@ -528,6 +528,10 @@ const requests: Record<string, () => Promise<Response>> = {
     await importRecords(app.context.engine, toLines([...users, ...participants]));
     return appoint({ userId: 'moderator-50' }, privateSpace.space_id);
   },
+  'updateParticipation 400': () =>
+    sendJson('PATCH', `/api/participations/${space.space_id}`, {}, ada.headers),
+  'updateParticipation 404': () =>
+    sendJson('PATCH', `/api/participations/${space.space_id}`, { muted: true }, bob.headers),
   'markRead 400': () => markRead(space.space_id, undefined),
   'markRead 403 not_a_participant': () => markRead(space.space_id, 'unknown', bob),
   'markRead 404 space_not_found': () => markRead('unknown', 'unknown'),
@@ -564,7 +568,8 @@ const requests: Record<string, () => Promise<Response>> = {
   'editMessage 412': () => editText({ ...ada.headers, 'if-match': '"0-AAAAAAAAAAAAAAAA"' }),
   'deleteMessage 403 not_message_author': () =>
     app.fetch(`/api/messages/${message.message_id}`, { method: 'DELETE', headers: bob.headers }),
-  'blockUser 403': () =>
+  'blockUser 403 insufficient_scope': () => asProgram('PUT', '/api/blocks/x'),
+  'blockUser 403 own_account': () =>
     app.fetch(`/api/blocks/${bob.userId}`, { method: 'PUT', headers: bob.headers }),
   'appreciateMessage 403 own_message': () =>
     app.fetch(`/api/messages/${message.message_id}/appreciation`, {

@@ -223,6 +223,8 @@ describe('The quotas per hour and day', () => {
       () => api.appointModerator({ client, headers, path: removal }),
       () => api.createToken({ client, headers, body: token }),
       () => api.reportUser({ client, headers, path: removal, body }),
+      () => api.blockUser({ client, headers, path: removal }),
+      () => api.updateParticipation({ client, headers, path: removal, body: { muted: true } }),
     ];
     for (const act of [...actions, ...others]) {
       await expectRetryAfter(act(), 3_600, 'An account can make at most 4 changes per hour.');

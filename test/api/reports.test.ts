@@ -87,10 +87,14 @@ describe('reportSpace and reportMessage', () => {
     expect(error).toMatchObject({
       status: 409,
       code: 'too_many_reports',
-      detail: 'You have 20 open reports. Withdraw one, or wait until the operator has handled some.',
+      detail:
+        'You have 20 open reports. Withdraw one, or wait until the operator has handled some.',
     });
     const another = await sendMessage(author, space, 'Spam');
     expect(await getError(reportMessage(user, another))).toBe('409 too_many_reports');
+    const target = { path: { user_id: author.userId }, body: { reason: 'Spam' } };
+    const person = api.reportUser({ client: user.client, ...target });
+    expect(await getError(person)).toBe('409 too_many_reports');
     expect((await reportMessage(user, first, 'Changed')).response?.status).toBe(200);
     const reports = await reportsBy(user);
     expect(reports).toHaveLength(20);

@@ -35,6 +35,7 @@ const domains = [
   'auth',
   'avatars',
   'backups',
+  'blocks',
   'import-export',
   'mail',
   'message-words',

@@ -252,8 +252,8 @@ test('after a message, createQueryClient does not wait, and replaces it in the l
 });
 
 test('blocking a user marks the messages in cached lists at once, until that ends', async () => {
-  const { options, pages } = await createConversation('one', 'two', 'three');
-  await pages();
+  const { space_id } = await createConversation('one', 'two', 'three');
+  const options = listMessagesInfiniteOptions({ client, query: { space_id, limit: 2 } });
   const created = createQueryClient();
   await created.fetchInfiniteQuery({ ...options, pages: 2 });
   const marks = () =>

@@ -5,7 +5,7 @@ import type { DataRecord } from '../../server/import-export/records.ts';
 import { pathsWith } from '../support/requests.ts';
 import { comparePages, itemsOf } from './pages.ts';
 import { recordsToList } from './records.ts';
-import { openSessions, type Services, startServices } from './services.ts';
+import { addReports, openSessions, type Services, startServices } from './services.ts';
 
 const now = new Date();
 const records = recordsToList(now);
@@ -37,6 +37,8 @@ beforeAll(async () => {
       await openSessions(services, userId, { count: SESSIONS_PER_CALLER, time: now }),
     );
   }
+  const reported = idsOf('message', 'message_id').filter((_, i) => i % 4 === 0);
+  await addReports(services, userIds.at(-1) as string, reported, now);
   // PostgreSQL moves a changed row to another place, and may read rows in the order of their places.
   for (const { client } of [services.sqlite, services.postgresql]) {
     for (const space of records) {
@@ -54,7 +56,7 @@ afterAll(() => services[Symbol.asyncDispose]());
 
 /** Values of required parameters. Every caller requests each of them. */
 const values = {
-  q: ['東', 'the', 'a', 'bread'],
+  q: ['東', 'the', 'a', 'bread', 'generated'],
   tag: tags.slice(0, 10),
   space_id: listedSpaces,
   user_id: userIds,

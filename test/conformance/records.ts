@@ -13,6 +13,12 @@ export function recordsToList(now: Date): DataRecord[] {
   const created_at = new Date(now.getTime() - 60 * MINUTE_MS).toISOString();
   const users = Array.from({ length: 60 }, (_, i) => `u${i}`);
   const records: DataRecord[] = users.map((user_id) => userRecord(user_id, created_at));
+  for (const user_id of users.slice(0, 6)) {
+    const others = users.filter((each) => each !== user_id);
+    for (const blocked_id of pickDistinct(random, others, 15)) {
+      records.push({ type: 'block', user_id, blocked_id, created_at: time() });
+    }
+  }
   for (let i = 0; i < 30; i += 1) {
     const { title, description, tags } = spaceOf(i);
     const space_id = `s${i}`;

@@ -87,3 +87,33 @@ export async function openSessions(
   }
   return tokenOf(count - 1);
 }
+
+/** Adds reports of messages by a user, with the same ids and times, to both services. */
+export async function addReports(
+  { sqlite, postgresql }: Services,
+  reporterId: string,
+  messageIds: readonly string[],
+  time: Date,
+): Promise<void> {
+  for (const { context } of [sqlite, postgresql]) {
+    const { db } = context.engine;
+    const { pk: reporter_pk } = await db
+      .selectFrom('users')
+      .select('pk')
+      .where('user_id', '=', reporterId)
+      .executeTakeFirstOrThrow();
+    for (const messageId of messageIds) {
+      const { pk: message_pk, space_pk } = await db
+        .selectFrom('messages')
+        .select(['pk', 'space_pk'])
+        .where('message_id', '=', messageId)
+        .executeTakeFirstOrThrow();
+      const keys = { report_id: `report-of-${messageId}`, reporter_pk, space_pk, message_pk };
+      const created_at = time.toISOString();
+      await db
+        .insertInto('reports')
+        .values({ ...keys, reason: 'Spam', created_at })
+        .execute();
+    }
+  }
+}

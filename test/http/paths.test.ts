@@ -102,7 +102,7 @@ describe('Unknown paths', () => {
     '/API/spaces',
     '/api/spaces/some-id/x',
     '/api/profile',
-    '/api/users',
+    '/api/user',
     '/docs/x',
     '/metrics/',
     '/favicon.ico',

@@ -407,7 +407,10 @@ const files = fc
     runOf(participants),
     runOf(messages),
     fc.array(
-      fc.oneof(...[users, spaces, participants, messages, appreciations, blocks].map(runOf), badLines),
+      fc.oneof(
+        ...[users, spaces, participants, messages, appreciations, blocks].map(runOf),
+        badLines,
+      ),
       {
         maxLength: 6,
       },

@@ -8,7 +8,17 @@ import { toLines } from '../support/ndjson.ts';
 import { bodyExampleOf } from '../support/requests.ts';
 import { tablesOf } from '../support/tables.ts';
 import { type EmptyDatabases, exportLines, prepareDatabases } from './databases.ts';
-import { ada, bob, bread, hello, joined, liked, PASSWORD_HASH, validRecords } from './records.ts';
+import {
+  ada,
+  blocked,
+  bob,
+  bread,
+  hello,
+  joined,
+  liked,
+  PASSWORD_HASH,
+  validRecords,
+} from './records.ts';
 
 let databases: EmptyDatabases;
 beforeAll(async () => {
@@ -47,6 +57,7 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
     participations: ['changed_in', 'left_in'],
     messages: ['pk', 'word_count', 'changed_in'],
     appreciations: ['author_pk'],
+    blocks: [],
   };
   /** Fields whose names differ from their columns. */
   const fieldNames: Record<string, string> = {
@@ -127,10 +138,12 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
           ...joined,
           left_at: '2026-01-01T00:00:00Z',
           removed_at: '2026-01-02T00:00:00Z',
+          removed_by: 'ada',
           is_moderator: false,
         }),
         complete(hello),
         complete(liked),
+        complete(blocked),
       ]),
     );
     const fields: Record<string, Set<string>> = {};
@@ -151,7 +164,9 @@ describe.skipIf(isPostgresql)('exportRecords', () => {
         .map(({ name }) => name)
         .filter((name) => !derivedColumns[table]?.includes(name))
         .map((name) => fieldNames[`${table}.${name}`] ?? name);
-      if (table === 'spaces') expected.push('tags', 'tag_ids', 'creator_read_until');
+      if (table === 'spaces') {
+        expected.push('tags', 'tag_ids', 'creator_read_until', 'creator_is_muted');
+      }
       if (table === 'messages') expected.push('is_reply', 'mentions');
       const exported = [...(fields[table] ?? [])].sort();
       expect(exported, `columns of ${table} in an export`).toEqual(expected.sort());
@@ -174,6 +189,7 @@ describe('An export', () => {
     await db.updateTable('participations').set({ joined_at: early, left_at: late }).execute();
     await db.updateTable('messages').set({ created_at: late }).execute();
     await db.updateTable('appreciations').set({ created_at: early }).execute();
+    await db.updateTable('blocks').set({ created_at: late }).execute();
 
     const lines = await exportLines(first);
     const times = lines.join('').match(/[+-]?\d{4,}-\d\d-\d\dT[\d:.]+Z/g);

@@ -193,7 +193,9 @@ describe('importRecords', () => {
     expect(lines.map((line) => JSON.parse(line))).toContainEqual({
       ...joined,
       ...times,
+      removed_by: null,
       is_moderator: false,
+      is_muted: false,
     });
     await using second = await databases.open();
     await importRecords(second, toLines(lines));
@@ -392,6 +394,9 @@ describe('importRecords', () => {
   ])('rejects %s', async (_, record, reason) => {
     const { bad } = await rejectImport([...validRecords, record]);
     expect(bad).toHaveLength(1);
-    expect(bad[0]).toMatchObject({ line: validRecords.length + 1, reason: expect.stringMatching(reason) });
+    expect(bad[0]).toMatchObject({
+      line: validRecords.length + 1,
+      reason: expect.stringMatching(reason),
+    });
   });
 });

@@ -45,7 +45,7 @@ describe('The pages of a search', () => {
       spaces.map(async ({ space_id }) => {
         const path = { space_id };
         const { data } = await api.getSpace({ client: ann.client, path, throwOnError: true });
-        const { created_at, invitation_code, participation, ...result } = data;
+        const { created_at, invitation_code, participation, posting, ...result } = data;
         return result as SearchResult;
       }),
     );

@@ -144,6 +144,8 @@ describe('npm run demo', () => {
       // The space in the examples is public, and the user has created it.
       'renewInvitationCode',
       'removeParticipant',
+      // The user in the examples is the caller.
+      'blockUser',
       // The message in the examples is by another user.
       'editMessage',
       // The tokens in their examples are in no mail.

@@ -1403,7 +1403,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     };
     const withdraw = async (button: Locator) => {
       await button.click();
-      await page.getByRole('button', { name: 'Withdraw an earlier report' }).click();
+      await page.getByRole('button', { name: 'Withdraw report' }).click();
       await disappears(page.getByRole('dialog'));
       await appears(page.getByText('You have no open report about it.'));
     };
@@ -1423,6 +1423,7 @@ describe.skipIf(!hasChromium)('The example web page in Chromium', () => {
     await appears(reports.getByText('It advertises.'));
     expect(await reports.getByText('about this space').count()).toBe(0);
     await expectAccessible(creator, 'reports');
+    await message.hover();
     for (const button of buttons) await withdraw(button);
     await page.getByRole('button', { name: 'Join space' }).click();
     const draft = page.getByRole('textbox', { name: 'Message' });

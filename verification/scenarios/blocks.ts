@@ -26,7 +26,11 @@ export const blocks: Scenario[] = [
       for (const caller of [grace, mallory, anonymous]) {
         equal(await markedFor(caller), [], 'Marked messages for others');
       }
-      equal((await mallory.call('listBlocks')).items.map(({ user }) => user.user_id).includes(ada.id), false, 'listBlocks');
+      equal(
+        (await mallory.call('listBlocks')).items.map(({ user }) => user.user_id).includes(ada.id),
+        false,
+        'listBlocks',
+      );
       equal(ofGrace.is_blocked, false, 'is_blocked of a sent message');
       await ada.call('unblockUser', { user_id: mallory.id });
       equal(await markedFor(ada), [], 'Marked messages after unblockUser');
@@ -111,7 +115,11 @@ export const blocks: Scenario[] = [
       await ada.call('updateParticipation', { space_id, muted: true });
       await ada.call('leaveSpace', { space_id });
       await join(await reread(ada, space), ada);
-      equal((await ada.call('getParticipation', { space_id })).muted, false, 'muted after joining again');
+      equal(
+        (await ada.call('getParticipation', { space_id })).muted,
+        false,
+        'muted after joining again',
+      );
     },
   },
 ];

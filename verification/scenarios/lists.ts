@@ -106,9 +106,10 @@ const kinds: Record<string, (stage: Stage) => Promise<List>> = {
     };
     return { caller: creator, inputs: { space_id }, keys, change };
   },
-  async findUsers({ newcomer, users }) {
+  async findUsers({ newcomer }) {
     const ada = await newcomer();
-    const others = await users(5);
+    const others: User[] = [];
+    while (others.length < 5) others.push(await newcomer());
     const space = await createSpace(ada);
     await join(space, ...others);
     const prefix = `f${randomInt(2 ** 40).toString(36)}`;

@@ -58,7 +58,13 @@ export const search: Scenario[] = [
         'Spaces with the word in capitals',
       );
       const [result] = await anonymous.call('searchSpaces', { q: second });
-      const { created_at: _, invitation_code: __, participation: ___, ...shown } = space;
+      const {
+        created_at: _,
+        invitation_code: __,
+        participation: ___,
+        posting: ____,
+        ...shown
+      } = space;
       equal(result, shown, 'The result');
     },
   },

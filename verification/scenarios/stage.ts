@@ -6,6 +6,7 @@ import type { Stage } from './scenario.ts';
 
 /** A newcomer that may have called one of these is no user for other scenarios. */
 const SPENDING_OPERATIONS = [
+  'blockUser',
   'changeUsername',
   'createToken',
   'deleteAccount',

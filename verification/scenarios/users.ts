@@ -31,8 +31,9 @@ export const users: Scenario[] = [
     operation: 'findUsers',
     sentence: 'finds only users who share a space with the caller',
     rule: 'Returns the users whose usernames begin with `q`, among those who share a space with the caller, in the order of their\nnames.',
-    async run({ users, anonymous }) {
-      const [ada, grace, stranger] = (await users(3)) as [User, User, User];
+    async run({ newcomer, anonymous }) {
+      // Other users may share spaces of other scenarios.
+      const [ada, grace, stranger] = [await newcomer(), await newcomer(), await newcomer()];
       const space = await createSpace(ada, { visibility: 'private' });
       const { space_id } = space;
       await join(space, grace);

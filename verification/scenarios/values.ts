@@ -72,6 +72,11 @@ export const settings: Partial<Record<OperationId, (stage: Stage) => Promise<Set
     const { space_id } = await createSpace(creator);
     return { caller, inputs: () => ({ space_id, invitation_code: 'ignored' }) };
   },
+  updateParticipation: async ({ user }) => {
+    const caller = await user();
+    const { space_id } = await createSpace(caller);
+    return { caller, inputs: () => ({ space_id, muted: true }) };
+  },
   markRead: async ({ user }) => {
     const caller = await user();
     const { space, messages } = await createConversation(caller, 'public');

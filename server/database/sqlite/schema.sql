@@ -26,6 +26,17 @@ CREATE INDEX appreciations_by_message
 
 CREATE INDEX appreciations_by_user ON appreciations (user_pk);
 
+CREATE TABLE blocks (
+  user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  blocked_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (user_pk, blocked_pk)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX blocks_by_blocked ON blocks (blocked_pk);
+
+CREATE INDEX blocks_by_time ON blocks (user_pk, created_at, blocked_pk);
+
 CREATE TABLE dictionary (
   version INTEGER NOT NULL,
   built_revision INTEGER NOT NULL,
@@ -163,7 +174,8 @@ CREATE TABLE participations (
   user_pk INTEGER NOT NULL REFERENCES users ON DELETE CASCADE,
   joined_at TEXT NOT NULL,
   left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT, changed_in INTEGER, left_in INTEGER, is_moderator INTEGER NOT NULL DEFAULT 0
-  CHECK (is_moderator = 0 OR is_moderator = 1 AND left_at IS NULL),
+  CHECK (is_moderator = 0 OR is_moderator = 1 AND left_at IS NULL), is_muted INTEGER NOT NULL DEFAULT 0
+  CHECK (is_muted IN (0, 1)), removed_by_pk INTEGER,
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 

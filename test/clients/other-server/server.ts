@@ -121,7 +121,13 @@ function publicSpaces(): SearchResult[] {
   return spaces
     .filter(({ visibility }) => visibility === 'public')
     .map(
-      ({ created_at: _created, invitation_code: _code, participation: _own, ...result }) => result,
+      ({
+        created_at: _created,
+        invitation_code: _code,
+        participation: _own,
+        posting: _,
+        ...result
+      }) => result,
     );
 }
 

@@ -29,7 +29,7 @@ export function ReportButton<Variables, Target>(props: ReportButtonProps<Variabl
               className="secondary"
               onClick={() => withdrawal.mutate(target, { onSuccess: close })}
             >
-              Withdraw an earlier report
+              Withdraw report
             </button>
           }
         >
