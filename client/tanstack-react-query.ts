@@ -248,7 +248,7 @@ export const STALE_AFTER: Readonly<Record<Change, readonly Read[] | 'all'>> = {
   joinSpace: PARTICIPANTS,
   leaveSpace: PARTICIPANTS,
   appointModerator: ['listParticipants'],
-  dismissModerator: ['listParticipants'],
+  dismissModerator: [...PARTICIPANTS, 'listReports'],
   removeParticipant: PARTICIPANTS,
   undoRemoval: PARTICIPANTS,
   updateParticipation: PARTICIPATION,

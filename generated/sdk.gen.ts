@@ -240,8 +240,8 @@ export const requestEmailVerification = <ThrowOnError extends boolean = false>(o
  * Download the caller's data
  *
  * Returns everything that the service stores about the caller as one document, except the hashes of the
- * password and of access tokens, the counters of quotas and rate limits, and reports by other users. The
- * service's log is not included.
+ * password and of access tokens, the counters of quotas and rate limits, reports and
+ * blocks by other users, and which participants the caller has removed from spaces. The service's log is not included.
  *
  * For a large account, the document can be hundreds of megabytes long. The data is read while it is sent,
  * so the document can contain some but not all changes made during the download. If the download fails
@@ -997,8 +997,8 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
  * text. Readers who follow the space get the message in `changed_items`. The mentions are those of the new text.
  * The same text leaves the message unchanged, but the request counts.
  *
- * Returns 403 if the caller is not the author of the message, or no longer participates in its space. Counts
- * against the quotas of messages.
+ * Returns 403 if the caller is not the author of the message, no longer participates in its space, or may not write
+ * in it, see `posting` of the space. Counts against the quotas of messages.
  *
  * With `If-Match`, returns 412 if the response of `getMessage` has changed since the ETag: the text, but also the
  * appreciations, the name or avatar of a user in it, or the message that it answers. Without it, the last change
@@ -1066,8 +1066,9 @@ export const listAppreciations = <ThrowOnError extends boolean = false>(options:
  * Find users by the beginning of their names
  *
  * Returns the users whose usernames begin with `q`, among those who share a space with the caller, in the order of their
- * names. Case and compatibility forms of characters do not matter. Without the caller and suspended users. A page can
- * have fewer items than `limit`, or none, although others follow.
+ * names. Case and compatibility forms of characters do not matter. Without the caller and suspended users. The server
+ * examines a limited number of users for a page, also of others. So a page can have fewer items than `limit`, or
+ * none, although others follow.
  *
  * Access tokens of programs need the scope `read`.
  *
@@ -1139,8 +1140,9 @@ export const unblockUser = <ThrowOnError extends boolean = false>(options: Optio
  * Block a user
  *
  * Marks the messages of a user with `is_blocked`, for the caller only, so that clients can hide them. Messages of the
- * user that mention the caller are not counted in `unread_mentions`. Nobody learns of it: for others, including the
- * blocked user, nothing changes. Has no effect if the caller has blocked the user already.
+ * user that mention the caller are not counted in `unread_mentions`. Previews of messages are not marked: compare
+ * their authors with `listBlocks`. Nobody learns of it: for others, including the blocked user, nothing changes. Has
+ * no effect if the caller has blocked the user already. Returns 404 if the user is suspended.
  *
  * Returns 403 for the caller's own account. Counts against the quotas of changes.
  *

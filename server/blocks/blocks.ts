@@ -8,6 +8,7 @@ import { announceAfterCommit, transact } from '../database/transaction.ts';
 import { DomainError } from '../errors.ts';
 import type { Page, PageRequest } from '../pagination.ts';
 import type { AvatarResources, QuotaResources } from '../resources.ts';
+import { readUntil } from '../spaces/activity.ts';
 import { listSubject } from '../spaces/subjects.ts';
 import { findUser } from '../users/user.ts';
 import { summarizeUser } from '../users/user-summary.ts';
@@ -76,13 +77,17 @@ async function announceMentions(
     .set({ changed_in })
     .where('user_pk', '=', user_pk)
     .where('left_at', 'is', null)
-    .where('space_pk', 'in', (from) =>
-      from
-        .selectFrom('mentions')
-        .innerJoin('messages', 'messages.pk', 'mentions.message_pk')
-        .select('mentions.space_pk')
-        .where('mentions.user_pk', '=', user_pk)
-        .where('messages.author_pk', '=', blocked_pk),
+    .where('is_muted', '=', 0)
+    .where(({ exists, selectFrom, ref }) =>
+      exists(
+        selectFrom('mentions')
+          .innerJoin('messages', 'messages.pk', 'mentions.message_pk')
+          .select('mentions.message_pk')
+          .where('mentions.user_pk', '=', user_pk)
+          .whereRef('mentions.space_pk', '=', ref('participations.space_pk'))
+          .where('mentions.created_at', '>', readUntil)
+          .where('messages.author_pk', '=', blocked_pk),
+      ),
     )
     .execute();
   announceAfterCommit(engine, listSubject(user_pk));

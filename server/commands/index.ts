@@ -135,7 +135,7 @@ export const commands = {
     positionals: '[REPORT_ID|SPACE_ID|USER_ID…]',
     flags: {
       about:
-        'Lists only the reports about the space or user with this id, and about its or their messages.',
+        'Lists only the reports about the space or user with this id, about its or their messages, and about spaces that the user created.',
       close: 'Closes the reports with these ids instead. Ids are accepted only with it.',
       json: JSON_FLAG,
     },

@@ -83,17 +83,17 @@ export async function readRelations(
   const appreciations = await findAppreciations(db, messageIds, userPks);
   const blocks = await findBlocks(db, authorIds, userPks);
   if (appreciations.length === 0 && blocks.length === 0) return (events) => events;
-  const relations = new Set([
-    ...appreciations.map(({ message_id, user_pk }) => `${user_pk} ${message_id}`),
-    ...blocks.map(({ user_id, user_pk }) => `${user_pk} ${user_id}`),
-  ]);
+  // Ids of messages and users can be equal.
+  const appreciatedBy = new Set(
+    appreciations.map(({ user_pk, message_id }) => `${user_pk} ${message_id}`),
+  );
+  const blockedBy = new Set(blocks.map(({ user_pk, user_id }) => `${user_pk} ${user_id}`));
   return (events, caller) => {
     if (!caller) return events;
-    const has = (id: string) => relations.has(`${caller.userPk} ${id}`);
     const asSeen = (message: Message) => ({
       ...message,
-      is_appreciated: has(message.message_id),
-      is_blocked: has(message.author.user_id),
+      is_appreciated: appreciatedBy.has(`${caller.userPk} ${message.message_id}`),
+      is_blocked: blockedBy.has(`${caller.userPk} ${message.author.user_id}`),
     });
     return {
       ...events,

@@ -56,18 +56,18 @@ function ifNotMuted(count: RawBuilder<unknown>): RawBuilder<number> {
 }
 
 /**
- * SQL for the number of these messages that mention the user, at most 100, without those of blocked users. The primary
- * key finds them.
+ * SQL for the number of these messages that mention the user, among the latest 100 that do, without those of blocked users.
+ * The primary key finds them.
  */
 function unreadMentions(userPk: RawBuilder<number> | number): RawBuilder<number> {
   return ifNotMuted(sql`(SELECT count(*) FROM (
-    SELECT 1 FROM mentions JOIN messages ON messages.pk = mentions.message_pk
+    SELECT message_pk FROM mentions
     WHERE mentions.user_pk = ${userPk} AND mentions.space_pk = participations.space_pk
-      AND mentions.created_at > ${readUntil} AND messages.author_pk <> ${userPk}
-      AND ${isLiveUser('messages.author_pk')}
-      AND NOT ${hasBlocked(userPk, sql.ref('messages.author_pk'))}
-    LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
-  ) AS mentioning)`);
+      AND mentions.created_at > ${readUntil}
+    ORDER BY mentions.created_at DESC LIMIT ${sql.lit(MAX_EXAMINED_MESSAGES)}
+  ) AS latest JOIN messages ON messages.pk = latest.message_pk
+  WHERE messages.author_pk <> ${userPk} AND ${isLiveUser('messages.author_pk')}
+    AND NOT ${hasBlocked(userPk, sql.ref('messages.author_pk'))})`);
 }
 
 interface ActivityRow {

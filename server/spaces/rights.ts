@@ -164,8 +164,8 @@ export function requireDismissible(
   space: { role: Role | null },
   caller: Caller,
 ): void {
-  const resigns = user?.user_pk === caller.userPk && user.role === 'moderator';
-  if (!resigns) requireRight(space, 'manageSpace');
+  const isOneself = user?.user_pk === caller.userPk;
+  if (!isOneself) requireRight(space, 'manageSpace');
 }
 
 /** A message, and the role of the caller in its space. */

@@ -33,6 +33,20 @@ export function usernameKey(text: string): string {
   return decomposed.toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 }
 
+/** Greater than all characters of keys. */
+const LAST_CHARACTER = '\u{10FFFF}';
+
+/**
+ * Returns the range of the keys of names that begin with a text: the first key, and one after the last. The first is empty
+ * if the text is.
+ */
+export function usernameKeyRange(beginning: string): [first: string, end: string] {
+  const key = usernameKey(beginning);
+  // At the end of a word, lower case has another sigma, which is the character before the usual one.
+  const stem = key.replace(/[ςσ]$/, '');
+  return stem === key ? [key, key + LAST_CHARACTER] : [`${stem}ς`, `${stem}σ${LAST_CHARACTER}`];
+}
+
 /** Returns a key that is equal for names that look alike, such as `modem` and `modern`. Accepts any text. */
 export function usernameSkeleton(text: string): string {
   const safeForNfkc = text.normalize('NFD').replace(CHANGED_BY_NFKC, unicodeSkeleton);

@@ -85,6 +85,24 @@ describe('blockUser', () => {
     expect(await Promise.all(waiting)).toEqual([[['Hello', true]], [['Hello', false]]]);
   });
 
+  test('does not confuse the id of a message with that of a user, which imports can make equal', async () => {
+    const { db } = app.context.engine;
+    const query = { space_id: space.space_id };
+    const client = ann.client;
+    const { data: page } = await api.listMessages({ client, query, throwOnError: true });
+    await block(ann, mallory);
+    const { message_id } = await sendMessage(ann, space, 'Mine');
+    await api.appreciateMessage({ client: mallory.client, path: { message_id } });
+    await db
+      .updateTable('messages')
+      .set({ message_id: mallory.userId })
+      .where('message_id', '=', message_id)
+      .execute();
+    const following = { ...query, after: page.newer_cursor };
+    const { data } = await api.listMessages({ client, query: following, throwOnError: true });
+    expect(data.items).toMatchObject([{ text: 'Mine', is_appreciated: false, is_blocked: false }]);
+  });
+
   test('excludes mentions by the user from the unread ones, and announces that', async () => {
     const ben = await app.register();
     await joinSpace(ben, space);

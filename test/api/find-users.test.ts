@@ -33,6 +33,10 @@ test('findUsers finds current participants of shared spaces by the beginnings of
   expect(await namesFor(elsa, 'EL')).toEqual(['Elbert', 'else']);
   expect(await namesFor(elbert, 'ann')).toEqual([]);
   expect(await namesFor(ann, 'ann')).toEqual([]);
+  // The last letter of a beginning is not the last one of a word.
+  await joinSpace(await app.register('Οδυσσέας'), space);
+  expect(await namesFor(ann, 'ΟΔΥΣ')).toEqual(['Οδυσσέας']);
+  expect(await namesFor(ann, 'οδυς')).toEqual(['Οδυσσέας']);
   expect(await namesFor(ann, 'lsa')).toEqual([]);
   expect(await namesFor(ann, '  ')).toEqual([]);
   // No wildcards.

@@ -107,6 +107,10 @@ test('a removal names the moderator who made it, until their account is deleted'
   expect(await list()).toEqual([removal]);
   await api.deleteAccount({ client: dan.client, throwOnError: true });
   expect(await list()).toEqual([{ ...removal, removed_by: null }]);
+  const { db } = app.context.engine;
+  const removers = db.selectFrom('participations').select('removed_by_pk');
+  const kept = () => removers.where('removed_by_pk', 'is not', null).execute();
+  await expect.poll(kept).toEqual([]);
   await undo(ann, carl);
 });
 
