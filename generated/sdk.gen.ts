@@ -762,7 +762,7 @@ export const listParticipants = <ThrowOnError extends boolean = false>(options: 
  * Ends the appointment of a moderator, who remains a participant. Has no effect if the user is not a moderator of the
  * space, or does not exist. Moderators can resign: they can call it with their own id.
  *
- * Returns 403 if the caller is neither the creator of the space nor the moderator.
+ * Returns 403 if the caller is neither the creator of the space nor the user.
  *
  * Access tokens of programs need the scope `moderate`.
  *

@@ -84,12 +84,12 @@ export const rules: readonly Rule[] = [
   { operation: 'dismissModerator', on: 'moderator', refused: notCreator },
   { operation: 'dismissModerator', on: 'participant', refused: notCreator, idle: ['creator'] },
   { operation: 'dismissModerator', on: 'creator', refused: notCreator, idle: ['creator'] },
-  // Moderators can resign.
+  // Moderators can resign, and repeat the request if its response is lost.
   {
     operation: 'dismissModerator',
     on: 'caller',
-    refused: refuse('not_space_creator', ...OUTSIDERS, 'participant'),
-    idle: ['creator'],
+    refused: refuse('not_space_creator', ...OUTSIDERS),
+    idle: ['participant', 'creator'],
   },
   { operation: 'listRemovals', refused: notModerator },
   { operation: 'removeParticipant', on: 'participant', refused: notModerator },

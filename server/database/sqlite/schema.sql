@@ -175,7 +175,7 @@ CREATE TABLE participations (
   joined_at TEXT NOT NULL,
   left_at TEXT, removed_at TEXT CHECK (removed_at IS NULL OR left_at IS NOT NULL), read_until TEXT, changed_in INTEGER, left_in INTEGER, is_moderator INTEGER NOT NULL DEFAULT 0
   CHECK (is_moderator = 0 OR is_moderator = 1 AND left_at IS NULL), is_muted INTEGER NOT NULL DEFAULT 0
-  CHECK (is_muted IN (0, 1)), removed_by_pk INTEGER,
+  CHECK (is_muted IN (0, 1)), removed_by_pk INTEGER REFERENCES users ON DELETE SET NULL,
   PRIMARY KEY (space_pk, user_pk)
 ) STRICT, WITHOUT ROWID;
 
@@ -190,6 +190,9 @@ CREATE INDEX participations_by_space ON participations (space_pk, joined_at) WHE
 CREATE INDEX participations_by_user ON participations (user_pk, joined_at);
 
 CREATE INDEX past_participations_by_user ON participations (user_pk, left_in) WHERE left_in IS NOT NULL;
+
+CREATE INDEX removals_by_remover ON participations (removed_by_pk)
+  WHERE removed_by_pk IS NOT NULL;
 
 CREATE INDEX removals_by_space ON participations (space_pk, removed_at) WHERE removed_at IS NOT NULL;
 
