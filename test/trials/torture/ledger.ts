@@ -241,7 +241,6 @@ export const notInFacts: Readonly<Record<string, readonly string[]>> = {
     'idempotency_keys.created_at',
   ],
   'Read by a join, as the text of the original.': ['messages.reply_to_pk'],
-  'In this traffic, always the creator of the space.': ['participations.removed_by_pk'],
   'Equal to columns of the message.': ['mentions.space_pk', 'mentions.created_at'],
   'Compared with the number of rows by assertCounted.': ['spaces.participant_count'],
   'Determines the order of the tags in the fact of the space.': ['space_tags.position'],
