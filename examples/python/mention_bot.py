@@ -120,8 +120,8 @@ def send_answers() -> None:
         try:
             result(send_message.sync_detailed(client=client, body=answer, idempotency_key=key))
         except ProblemError as error:
-            # The message has been deleted, or the bot has left the space.
-            if error.code not in ("message_not_found", "space_not_found", "not_a_participant"):
+            # The message has been deleted, the bot has left the space, or must not write in it.
+            if error.status not in (403, 404) or error.code == "insufficient_scope":
                 raise
         with database:
             database.execute("UPDATE answers SET is_sent = 1 WHERE message_id = ?", [message_id])
