@@ -44,30 +44,28 @@ export async function findSharedUsers(
     .limit(MAX_EXAMINED_USERS)
     .execute();
   const isOwn = await readOwnSpaces(db, caller);
-  const items: UserSummary[] = [];
+  const found: typeof users = [];
+  let last: (typeof users)[number] | undefined;
   let examined = 0;
   for (let i = 0; i < users.length; i += BATCH_SIZE) {
+    if (found.length > limit || examined > MAX_EXAMINED_PARTICIPATIONS) break;
+    await nextTurn();
     const batch = users.slice(i, i + BATCH_SIZE);
     const participations = await readParticipations(db, columnOf(batch, 'pk'));
     const sharing = new Set(
       participations.filter(({ space_pk }) => isOwn.has(space_pk)).map(({ user_pk }) => user_pk),
     );
-    for (const user of batch) {
-      if (sharing.has(user.pk) && user.pk !== caller.userPk)
-        items.push(summarizeUser(avatars, user));
-      const isLast = user === users.at(-1) && users.length < MAX_EXAMINED_USERS;
-      if (items.length === limit) return { items, next: isLast ? null : [user.username_key] };
-    }
+    found.push(...batch.filter(({ pk }) => sharing.has(pk) && pk !== caller.userPk));
     examined += participations.length;
-    const last = batch.at(-1);
-    const hasMore = i + BATCH_SIZE < users.length || users.length === MAX_EXAMINED_USERS;
-    if (examined > MAX_EXAMINED_PARTICIPATIONS && last && hasMore) {
-      return { items, next: [last.username_key] };
-    }
-    await nextTurn();
+    last = batch.at(-1);
   }
-  const last = users.length === MAX_EXAMINED_USERS ? users.at(-1) : undefined;
-  return { items, next: last ? [last.username_key] : null };
+  const items = found.slice(0, limit);
+  const isComplete = last === users.at(-1) && users.length < MAX_EXAMINED_USERS;
+  const endOfPage = found.length > limit ? items.at(-1) : isComplete ? undefined : last;
+  return {
+    items: items.map((user) => summarizeUser(avatars, user)),
+    next: endOfPage ? [endOfPage.username_key] : null,
+  };
 }
 
 /** Returns the keys of the spaces in which the caller participates and which the caller can see. */
