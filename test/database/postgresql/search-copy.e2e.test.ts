@@ -128,8 +128,7 @@ test('Pages from different machines neither repeat nor miss a space while others
     await first.register('exile'),
   ] as const;
   const { engine } = first.context;
-  const { changes } = await checkWalks(users, engine, [first.fetch, second.fetch], 10, 2);
-  expect(changes).toBeGreaterThan(10);
+  await checkWalks(users, engine, [first.fetch, second.fetch], 10, 2);
 });
 
 test('With 1,000 open transactions, a cursor fits into a URL, and later pages omit what they have changed', async () => {

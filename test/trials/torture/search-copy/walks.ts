@@ -12,6 +12,9 @@ import type { Send } from './searches.ts';
 
 const SPACES = 60;
 
+/** On a busy machine, few requests that change something end while lists are read. */
+const MIN_CHANGES = 20;
+
 const LISTS = ['/api/spaces/search?q=atlas', '/api/spaces?tag=atlas', '/api/spaces?sort=newest'];
 
 interface Place {
@@ -26,6 +29,7 @@ interface Place {
  * restored. No list may repeat a space, or miss one that was public and did not change meanwhile.
  * @param users   their spaces change: those of the first one in requests, those of the last one by its suspension. The
  *   second one joins and leaves spaces.
+ * @param walks   minimum number of lists that are read
  * @param walkers number of lists that are read at the same time
  * @returns the number of changes and of pages
  */
@@ -92,7 +96,7 @@ export async function checkWalks(
     }
   };
   const walk = async () => {
-    while (!isDone && started < walks) {
+    while (!isDone && (started < walks || counts.changes < MIN_CHANGES)) {
       started += 1;
       const list = LISTS[started % LISTS.length] as string;
       const before = places.map((place) => ({ place, ...place }));
