@@ -6,11 +6,19 @@ import { type AddressInfo, createServer } from 'node:net';
 const MIN_UNASSIGNED_PORT = 20_000;
 const MAX_UNASSIGNED_PORT = 32_767;
 
-/** Each process that runs tests takes its ports from a range of its own. */
+/** Each process that runs tests takes its ports from a range of its own, and all other programs from the rest. */
 const RANGES = 32;
-const RANGE_SIZE = Math.floor((MAX_UNASSIGNED_PORT - MIN_UNASSIGNED_PORT + 1) / RANGES);
-const FIRST_PORT =
-  MIN_UNASSIGNED_PORT + (Number(process.env.VITEST_POOL_ID ?? 0) % RANGES) * RANGE_SIZE;
+const RANGE_SIZE = 200;
+const pool = Number(process.env.VITEST_POOL_ID ?? 0);
+const start = MIN_UNASSIGNED_PORT + (pool % RANGES) * RANGE_SIZE;
+const [FIRST_PORT, END] =
+  pool > 0
+    ? [start, start + RANGE_SIZE]
+    : [MIN_UNASSIGNED_PORT + RANGES * RANGE_SIZE, MAX_UNASSIGNED_PORT + 1];
+
+/** The ports that this process has returned last. The programs that listen on them may still be starting. */
+const latest: number[] = [];
+const MAX_LATEST = 100;
 
 /** A port of 127.0.0.1 that is in use until it is disposed. */
 export interface OccupiedPort extends AsyncDisposable {
@@ -37,7 +45,10 @@ export async function occupyPort(port = 0): Promise<OccupiedPort> {
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(FIRST_PORT, FIRST_PORT + RANGE_SIZE);
+    const port = randomInt(FIRST_PORT, END);
+    if (latest.includes(port)) continue;
+    latest.push(port);
+    if (latest.length > MAX_LATEST) latest.shift();
     try {
       await using _ = await occupyPort(port);
       return port;
