@@ -94,7 +94,7 @@ async function replacePassword(
     .where(isLiveUser('pk'))
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return false;
-  // A person who has lost an account to somebody else takes it back with this, so nothing of them may remain.
+  // Access tokens, too: owners recover stolen accounts this way, and a thief may have created some.
   await trx.deleteFrom('sessions').where('user_pk', '=', userPk).execute();
   await revokeLinks(trx, userPk);
   await enqueueMail(trx, config, { kind: 'password-changed', userPk, address: email, language });

@@ -147,7 +147,10 @@ async function deleteOthers(
   return deleted;
 }
 
-/** @throws OperatorError if somebody has deleted it */
+/**
+ * Returns the names of the avatars in a backup.
+ * @throws OperatorError if the store lacks the list
+ */
 export async function readAvatarList(store: BackupStore, backup: string): Promise<string[]> {
   const list = await store.read('top', avatarListOf(backup));
   if (list) return list.toString().split('\n').filter(Boolean);

@@ -12,7 +12,7 @@ const MAX_TERMS = 4;
 /** A union of more lists would cost more than reading messages. */
 const MAX_LISTS = 256;
 
-/** The texts of so many messages are read faster than further lists. */
+/** Reading the texts of at most this number of messages is faster than reading another list. */
 const FEW_TIMES = 64;
 
 /**

@@ -115,7 +115,7 @@ async function saveReport(
   }
 }
 
-/** SQL conditions on `reports`, by what has the public id. */
+/** SQL conditions: a row of `reports` is about the space, message or user with this id. */
 const isAbout = {
   space: (id: string) =>
     sql<boolean>`message_pk IS NULL AND space_pk = (SELECT pk FROM spaces WHERE space_id = ${id})`,

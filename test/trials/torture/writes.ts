@@ -406,7 +406,7 @@ export function createWrites(state: TrafficState): Writes {
     },
   };
 
-  /** Returns a text that mentions its author or nobody, because other writers change the names of other users. */
+  /** Returns a text that mentions its author or nobody: other users can change their names at the same time. */
   function newText({ mark: author }: TrafficUser, mark: string) {
     const isMentioned = Math.random() < 0.3;
     const beginning = text(mark, 12);
